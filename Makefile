@@ -1,0 +1,52 @@
+# Every target does its own set-up, in .venv, through constraints.txt.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,docs,dev
+
+# Threads that spin on busy cores cost far more than they give.
+export OMP_WAIT_POLICY ?= passive
+
+.DEFAULT_GOAL := help
+.PHONY: help install test check format bench dist clean
+
+help:  ## show the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit("adsh needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": set PYTHON=") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
+	$(PIP) -e '.[dev]'
+	@touch $@
+
+$(VENV)/.everything: $(VENV)/.dev
+	$(PIP) -e '.[$(EXTRAS)]'
+	@touch $@
+
+install: $(VENV)/.everything  ## make .venv with every extra
+
+test: $(VENV)/.dev  ## run the tests
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev  ## lint, format check and strict types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## format and sort imports
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev  ## measure how a code update scales with n (about 5 minutes, 3 GiB)
+	$(BIN)/python benchmarks/scale.py
+
+dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation .
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,37 @@
+"""Asymmetric Deep Supervised Hashing: learn short binary codes for labelled images, and search them."""
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+__all__ = ["ADSH", "AdshError", "AdshWarning", "LabelSets", "create_network", "load"]
+
+if TYPE_CHECKING:
+    from .errors import AdshError, AdshWarning
+    from .estimator import ADSH, load
+    from .learn.labels import LabelSets
+    from .networks import create_network
+
+_HOMES = {
+    "ADSH": "estimator",
+    "load": "estimator",
+    "create_network": "networks",
+    "LabelSets": "learn.labels",
+    "AdshError": "errors",
+    "AdshWarning": "errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported at first use, so that `import adsh` alone needs no torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'adsh' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

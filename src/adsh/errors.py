@@ -1,0 +1,29 @@
+"""Every error a user can meet: what was given, what was expected, what to do."""
+
+
+class AdshError(Exception):
+    """The root of this package's errors: catch it to catch them all."""
+
+
+class InputError(AdshError, ValueError):
+    """An argument, array or label that cannot be used as given."""
+
+
+class NotFittedError(AdshError, AttributeError):
+    """Something learned was asked for before `fit`."""
+
+
+class TrainingError(AdshError, RuntimeError):
+    """Training could not go on, for instance because the outputs stopped being finite."""
+
+
+class ModelFolderError(AdshError, OSError):
+    """A model folder that cannot be read or written."""
+
+
+class MissingExtraError(AdshError, ImportError):
+    """An optional dependency is not installed; the message holds the command that adds it."""
+
+
+class AdshWarning(UserWarning):
+    """Something was changed or left out, and the user should know."""

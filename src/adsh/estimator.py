@@ -1,0 +1,327 @@
+"""ADSH, the front door: fit, encode, code_for, save, load."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from . import config
+from .data import Items, as_items
+from .data.feed import Feed
+from .device import DeviceChoice, choose_device, threads_for
+from .errors import AdshWarning, InputError, NotFittedError
+from .files import check_writable
+from .hamming.bits import Codes, bytes_for, check_bits, pack
+from .learn import CodeTable, LabelSets, LearnedCodes
+from .learn.learned_codes import NewLabels
+from .learn.loop import Record, learn, network_outputs
+from .networks import create_network
+from .progress import Progress
+
+_CALIBRATION_ITEMS = 4096
+
+
+class ADSH:
+    """Learns a binary code for every database point, and a network that codes any new one.
+
+    bits        code length, 1 to 1024
+    network     "linear" or "mlp" for features, "tiny" for images, or any torch.nn.Module `bits` wide
+                (a copy of it is trained)
+    preset      "modern", "fast", "paper", "authors-matlab" or "authors-pytorch": see adsh.config
+    gamma, samples, outer, inner, batch_size, lr
+                values in place of the preset's: gamma, m, T_out, T_in of the paper
+    unlabelled  "network": database points without a label take no part in learning and are coded by the
+                network afterwards; "dissimilar": they take part, similar to nothing
+    device      "auto", "cpu", "cuda", …
+    seed        the same seed, data and machine give the same codes
+    progress    "auto" shows a line on a terminal; True or False
+
+    After `fit`: database_codes_, code_table_, history_, network_, device_, recipe_.
+    """
+
+    history_: list[Record]
+    network_: nn.Module
+    device_: DeviceChoice
+    recipe_: config.Recipe
+    code_table_: LearnedCodes
+    input_shape_: tuple[int, ...]
+
+    def __init__(
+        self,
+        bits: int,
+        *,
+        network: str | nn.Module = "mlp",
+        preset: str = "modern",
+        gamma: float | None = None,
+        samples: int | None = None,
+        outer: int | None = None,
+        inner: int | None = None,
+        batch_size: int | None = None,
+        lr: float | None = None,
+        unlabelled: str = "network",
+        device: str = "auto",
+        seed: int = 0,
+        progress: bool | str = "auto",
+    ) -> None:
+        self.bits = bits
+        self.network = network
+        self.preset = preset
+        self.gamma = gamma
+        self.samples = samples
+        self.outer = outer
+        self.inner = inner
+        self.batch_size = batch_size
+        self.lr = lr
+        self.unlabelled = unlabelled
+        self.device = device
+        self.seed = seed
+        self.progress = progress
+
+    def fit(
+        self,
+        Y: Any,
+        labels: Any = None,
+        *,
+        queries: Any = None,
+        query_labels: Any = None,
+        similarity: Any = None,
+        callback: Callable[[Record], None] | None = None,
+        save_to: str | Path | None = None,
+    ) -> ADSH:
+        """Learns the codes of the database Y and the network.
+
+        With `labels`, or an n x n `similarity`, queries are sampled from Y (eq. 4). With separate `queries`
+        and their `query_labels`, or an m x n `similarity`, eq. (3) is solved. `callback` gets the record of
+        each outer iteration. `save_to` is checked before training starts, and written after it.
+        """
+        progress = Progress(self.progress)
+        bits = check_bits(self.bits)
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise InputError(f"seed={self.seed!r}: give a whole number of at least 0")
+        items = as_items(Y, "Y")
+        asked = items if queries is None else as_items(queries, "queries")
+        if asked.shape != items.shape:
+            raise InputError(f"queries have items of shape {asked.shape}, but those of Y have {items.shape}")
+        table = self._table(items, asked if queries is not None else None, labels, query_labels, similarity)
+        choice = choose_device(self.device)
+        recipe = self._recipe(table)
+        table_bytes = len(items) * 4 + 1_000_000
+
+        devices = [choice.device] if choice.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(self.seed)
+            network = self._network(bits, items.shape, recipe).to(choice.device)
+            feed = Feed(asked, choice.device)
+            _try_out(network, feed, bits)
+            if save_to is not None:
+                weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
+                check_writable(Path(save_to), weights + table_bytes)
+            progress.say(f"device {choice}")
+            progress.say(f"{len(items):,} points, {len(table.rows):,} rows, {bits} bits, preset {self.preset}")
+
+            def after_outer(record: Record) -> None:
+                progress.outer(record, recipe.outer)
+                if callback:
+                    callback(record)
+
+            with threads_for(network, choice.device):
+                self.history_ = learn(
+                    network,
+                    feed,
+                    table,
+                    recipe,
+                    device=choice.device,
+                    seed=int(self.seed),
+                    after_outer=after_outer,
+                )
+
+        self.network_, self.device_, self.recipe_, self.input_shape_ = (
+            network.eval(),
+            choice,
+            recipe,
+            items.shape,
+        )
+        left_out = np.flatnonzero(table.row_numbers() == len(table.rows)) if table.points < len(items) else None
+        others = None if left_out is None else self._encode(items, left_out)
+        self.code_table_ = LearnedCodes.of(table, others)
+        self._new_labels = None
+        if table.label_sets is not None and table.query_label_sets is not None and table.last_update is not None:
+            self._new_labels = NewLabels(self.code_table_, table.label_sets, table.query_label_sets, table.last_update)
+        if save_to is not None:
+            self.save(save_to)
+        return self
+
+    def encode(self, X: Any) -> Codes:
+        """(n, bytes) packed codes of new items, by the network: u = sign(F(x))."""
+        return self._encode(self._new_items(X))
+
+    def outputs(self, X: Any) -> NDArray[np.float32]:
+        """(n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
+        items = self._new_items(X)
+        feed = Feed(items, self.device_.device)
+        with threads_for(self.network_, self.device_.device):
+            batches = network_outputs(self.network_, feed, np.arange(len(items)))
+            return np.concatenate([batch.cpu().numpy() for batch in batches])
+
+    @property
+    def database_codes_(self) -> Codes:
+        """(n, bytes) packed codes of the database: as learned, or by the network for points without a label."""
+        self._check_fitted()
+        return self.code_table_.codes()
+
+    def code_for(self, labels: Any) -> Codes:
+        """(n, bytes) codes for new labelled items without their images.
+
+        A label set of the database gives its commonest code, a new one the fixed point of eq. (9).
+        """
+        self._check_fitted()
+        if self._new_labels is None:
+            raise InputError("this model was fitted on a given similarity, not on labels: code new items with encode()")
+        return self._new_labels.codes(LabelSets.of(labels))
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the model into a folder, whole or not at all; an older model there is replaced."""
+        from .model_folder import write
+
+        self._check_fitted()
+        write(self, Path(folder))
+
+    # scikit-learn's protocol --------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments."""
+        names = list(inspect.signature(type(self).__init__).parameters)[1:]
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self, **params: Any) -> ADSH:
+        """Sets arguments of the constructor."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise InputError(f"ADSH has no parameter {name!r}: choose from {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        shown = [
+            f"{name}={type(value).__name__}(…)" if isinstance(value, nn.Module) else f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if name != "bits" and value is not defaults[name].default
+        ]
+        return f"ADSH({', '.join([repr(self.bits), *shown])})"
+
+    # The parts of fit and encode ----------------------------------------------------------------------
+
+    def _table(self, items: Items, queries: Items | None, labels: Any, query_labels: Any, similarity: Any) -> CodeTable:
+        n = len(items)
+        if (labels is None) == (similarity is None):
+            raise InputError("give either labels or similarity" + (", not both" if labels is not None else ""))
+        if (query_labels is not None) and (queries is None or similarity is not None):
+            raise InputError("query_labels go with queries and labels: give all three")
+        if similarity is not None:
+            asked, shape = n if queries is None else len(queries), np.shape(similarity)
+            if tuple(shape) != (asked, n):
+                wanted = f"{asked} x {n} (queries x database)" if queries is not None else f"{n} x {n}"
+                raise InputError(f"similarity has shape {tuple(shape)}, but these items need {wanted}")
+            return CodeTable.from_similarity(similarity, self.bits, separate_queries=queries is not None)
+        database = _labels_for(items, labels, "labels", "Y")
+        asking = None
+        if queries is not None:
+            if query_labels is None:
+                raise InputError("queries without query_labels: give the queries' labels too")
+            asking = _labels_for(queries, query_labels, "query_labels", "queries")
+        return CodeTable(database, self.bits, queries=asking, unlabelled=self.unlabelled)
+
+    def _recipe(self, table: CodeTable) -> config.Recipe:
+        given = {k: getattr(self, k) for k in ("gamma", "samples", "outer", "inner", "batch_size", "lr")}
+        sets = table.label_sets
+        multi = sets is not None and int(np.diff(sets.starts).max()) > 1
+        spec = getattr(self.network, "adsh_spec", None)
+        name = self.network if isinstance(self.network, str) else spec["name"] if spec else "module"
+        recipe = config.recipe(self.preset, name, multi_label=multi, **given)
+        candidates = table.candidates()
+        available = candidates if isinstance(candidates, int) else len(candidates)
+        if self.samples is not None and self.samples > available:
+            warnings.warn(
+                f"samples={self.samples} is more than the {available} points to sample from: all of them are taken",
+                AdshWarning,
+                stacklevel=3,
+            )
+        return recipe
+
+    def _network(self, bits: int, shape: tuple[int, ...], recipe: config.Recipe) -> nn.Module:
+        if isinstance(self.network, nn.Module):
+            return copy.deepcopy(self.network)
+        network = create_network(self.network, bits, shape)
+        head = getattr(network, "head", None)
+        if recipe.head_std is not None and isinstance(head, nn.Linear):
+            nn.init.normal_(head.weight, std=recipe.head_std)
+            nn.init.zeros_(head.bias)
+        return network
+
+    def _new_items(self, X: Any) -> Items:
+        self._check_fitted()
+        items = as_items(X, "X")
+        if len(items.shape) != len(self.input_shape_) or items.shape[-1] != self.input_shape_[-1]:
+            raise InputError(f"items of X have shape {items.shape}, but the model was fitted on {self.input_shape_}")
+        return items
+
+    def _encode(self, items: Items, indices: NDArray[np.int64] | None = None) -> Codes:
+        """Packed codes, batch by batch: the outputs of a large collection never exist at once."""
+        indices = np.arange(len(items)) if indices is None else indices
+        codes = np.empty((len(indices), bytes_for(self.bits)), dtype=np.uint8)
+        at = 0
+        with threads_for(self.network_, self.device_.device):
+            for batch in network_outputs(self.network_, Feed(items, self.device_.device), indices):
+                codes[at : at + len(batch)] = pack(batch.cpu().numpy())
+                at += len(batch)
+        return codes
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "code_table_"):
+            raise NotFittedError("this ADSH is not fitted yet: call fit, or adsh.load a saved model")
+
+
+def load(folder: str | Path, *, network: nn.Module | None = None, device: str | None = None) -> ADSH:
+    """The model saved in `folder`; `network` is needed where it was fitted with a module of the user's own."""
+    from .model_folder import read
+
+    return read(Path(folder), network=network, device=device)
+
+
+def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:
+    sets = LabelSets.of(labels)
+    if len(sets) != len(items):
+        raise InputError(f"{what} are for {len(sets)} points, but {whose} has {len(items)}: give one label set a point")
+    return sets
+
+
+def _try_out(network: nn.Module, feed: Feed, bits: int) -> None:
+    """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide."""
+    n = len(feed.items)
+    sample = feed(np.unique(np.linspace(0, n - 1, min(n, _CALIBRATION_ITEMS)).astype(np.int64)))
+    calibrate = getattr(network, "calibrate", None)
+    if calibrate is not None:
+        calibrate(sample)
+    network.eval()
+    try:
+        with torch.inference_mode():
+            width = tuple(network(sample[:2]).shape)
+    except (RuntimeError, ValueError, TypeError, AttributeError) as problem:
+        shape = tuple(sample.shape[1:])
+        raise InputError(f"the network cannot take inputs of shape {shape}: {str(problem).splitlines()[0]}") from None
+    if width != (len(sample[:2]), bits):
+        raise InputError(
+            f"the network gives outputs of shape {width} for {len(sample[:2])} items, but bits={bits} needs "
+            f"{(len(sample[:2]), bits)}: make its last layer {bits} wide"
+        )

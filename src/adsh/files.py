@@ -1,0 +1,99 @@
+"""Folders that are written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import ModelFolderError
+
+
+def _previous(folder: Path) -> Path:
+    return folder.parent / f".{folder.name}.previous"
+
+
+def check_writable(folder: Path, needed_bytes: int) -> None:
+    """Raises where `folder` could not be written: better before hours of training than after."""
+    if folder.exists() and not folder.is_dir():
+        raise ModelFolderError(f"{folder} is a file: give a folder to save to")
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as problem:
+        raise ModelFolderError(f"cannot write to {folder}: {_reason(problem)}; choose another folder") from None
+    free = shutil.disk_usage(existing).free
+    if free < needed_bytes:
+        raise ModelFolderError(
+            f"not enough space for {folder}: {needed_bytes / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB free; "
+            "free some, or choose another folder"
+        )
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """A new folder beside `folder`, to be filled; it takes the name when the block ends without an error.
+
+    A crash at any moment leaves the old folder or the new one: between the two renames the old one has the
+    name that `find_whole` looks under.
+    """
+    new, previous = folder.parent / f".{folder.name}.new", _previous(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if previous.exists():  # a crash came between the renames, or just after them
+            if folder.exists():
+                shutil.rmtree(previous)
+            else:
+                previous.rename(folder)
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        yield new
+        for path in (*new.iterdir(), new):
+            _sync(path)
+        if folder.exists():
+            folder.rename(previous)
+        try:
+            new.rename(folder)
+        except OSError:
+            if previous.exists():
+                previous.rename(folder)
+            raise
+        _sync(folder.parent)
+        shutil.rmtree(previous, ignore_errors=True)
+    except OSError as problem:
+        if isinstance(problem, ModelFolderError):
+            raise
+        raise ModelFolderError(f"cannot write {folder}: {_reason(problem)}; what was there before is kept") from None
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def find_whole(folder: Path) -> Path:
+    """Where the last whole version of `folder` is."""
+    return folder if folder.exists() or not _previous(folder).exists() else _previous(folder)
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _reason(problem: OSError) -> str:
+    if problem.errno == errno.ENOSPC:
+        return "no space is left on the disk"
+    return (problem.strerror or str(problem)).lower()

@@ -1,0 +1,10 @@
+"""The paper: similarity, the code table, the objective and Algorithm 1. Pure, no files.
+
+What is exported here needs no torch; `objective` and `loop` do, and are imported where they are used.
+"""
+
+from .code_table import CodeTable, Rows
+from .labels import LabelSets
+from .learned_codes import LearnedCodes
+
+__all__ = ["CodeTable", "LabelSets", "LearnedCodes", "Rows"]

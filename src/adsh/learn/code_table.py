@@ -1,0 +1,350 @@
+"""V, the codes of the whole database, as a small table of distinct (label set, code) rows.
+
+    n, c      database points, bits                  Omega   the m sampled queries of this iteration
+    V         (n, c) codes of +1/-1, 0 at first      U       (m, c) the network's tanh outputs for Omega
+    S         (m, n) 1 similar, -r dissimilar        Q       -2c S'U - 2 gamma Ubar   (under eq. 7)
+
+The update of eq. (9) reads of point j only its code, its label set and, where j is in Omega, u_j. Points
+outside Omega with one label set and one code therefore stay equal for ever, and one row stands for all of
+them. An update splits the points of Omega off their rows, updates every row, and merges rows that became
+equal. A point never sampled is at its label set's first row, so row numbers are kept for sampled points
+only: beside the labels, neither time nor memory depends on n.
+
+With a given S instead of labels every point is a label set of its own, and the same code is the dense
+algorithm. With separate queries (eq. 3) Omega indexes the queries, nothing is split off, and gamma is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..hamming.bits import as_words, check_bits, pack
+from .labels import LabelSets, smallest_unsigned
+from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted
+from .sweep import sweep, zero_tolerance
+
+UNLABELLED = ("network", "dissimilar")
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The distinct rows: label set, code, and how many points each stands for. Ordered by label set."""
+
+    label_set: Indices  # (R,)
+    codes: NDArray[np.int8]  # (R, c)
+    count: NDArray[np.int64]  # (R,)
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows Omega of A: its distinct label sets, and how much is similar."""
+
+    omega: Indices  # (m,)
+    label_sets: Indices  # (k,)  the distinct label sets in Omega
+    member: Indices  # (m,)  which of them each point has
+    similar: Floats  # (m,)  database points similar to each
+    ratio: float  # r = similar pairs / dissimilar pairs
+
+
+@dataclass(frozen=True)
+class LastUpdate:
+    """What codes for new label sets are computed from, after training: see `code_for`."""
+
+    gram: Floats  # (c, c)  U'U
+    label_sets: Indices  # (k,)    of the sampled queries
+    sums: Floats  # (k, c)  sums of u_i by label set
+    ratio: float
+    samples: int
+
+
+class CodeTable:
+    """V for labelled points: `update` is eq. (9), `gram` and `similarity_sums` feed the network's step.
+
+    labels      of the database, in any form `LabelSets.of` takes
+    queries     labels of separate queries (eq. 3); None samples queries from the database (eq. 4)
+    unlabelled  "network": points without a label take no part, and keep the code 0 here;
+                "dissimilar": they do, similar to nothing
+    start       (n, c) codes of +1/-1 to start from, instead of 0
+    """
+
+    def __init__(
+        self, labels: Any, bits: int, *, queries: Any = None, unlabelled: str = "network", start: Any = None
+    ) -> None:
+        if unlabelled not in UNLABELLED:
+            raise InputError(f"unlabelled={unlabelled!r}: choose one of {', '.join(UNLABELLED)}")
+        database = LabelSets.of(labels)
+        asking = database if queries is None else LabelSets.of(queries)
+        similarity = SharedTags(asking, database)
+        left_out = unlabelled == "network"
+        sizes = np.where(database.empty & left_out, 0, database.sizes)
+        query_sizes = np.where(asking.empty & left_out, 0, asking.sizes)
+        if not sizes.any() or not query_sizes.any():
+            raise InputError("no point has a label: give labels, or a similarity matrix")
+        if similarity.all_similar(np.flatnonzero(query_sizes), np.flatnonzero(sizes)):
+            raise InputError(
+                f"every labelled pair is similar ({_tags_seen(asking)}): there is no dissimilar pair to learn "
+                "from; give points of at least two classes"
+            )
+        self.label_sets: LabelSets | None = database
+        self.query_label_sets: LabelSets | None = asking
+        self._set_up(similarity, database.ids, asking.ids, sizes, check_bits(bits), queries is not None)
+        self._may_ask = (query_sizes > 0) | (asking.sizes == 0)  # by label set
+        if start is not None:
+            self._start_from(np.asarray(start))
+
+    @classmethod
+    def from_similarity(cls, S: Any, bits: int, *, separate_queries: bool = False, start: Any = None) -> CodeTable:
+        """V for a given S: (n, n) between database points, or (m, n) with separate queries."""
+        pairs = GivenPairs(S)
+        if not separate_queries and pairs.rows != pairs.columns:
+            raise InputError(
+                f"the similarity matrix is {pairs.rows} x {pairs.columns}: without separate queries it is n x n"
+            )
+        if pairs.similar_pairs in (0, pairs.rows * pairs.columns):
+            kind = "dissimilar" if pairs.similar_pairs == 0 else "similar"
+            raise InputError(f"every pair of the similarity matrix is {kind}: there is nothing to learn from")
+        table = cls.__new__(cls)
+        table.label_sets = table.query_label_sets = None
+        columns = np.arange(pairs.columns)
+        asking = np.arange(pairs.rows)
+        table._set_up(pairs, columns, asking, np.ones(pairs.columns, np.int64), check_bits(bits), separate_queries)
+        table._may_ask = np.ones(pairs.rows, dtype=bool)
+        if start is not None:
+            table._start_from(np.asarray(start))
+        return table
+
+    def _set_up(
+        self,
+        similarity: Similarity,
+        ids: NDArray[Any],
+        query_ids: NDArray[Any],
+        sizes: NDArray[np.int64],
+        bits: int,
+        separate_queries: bool,
+    ) -> None:
+        self.bits = bits
+        self.separate_queries = separate_queries
+        self.points = int(sizes.sum())  # n: those that take part in learning
+        self.last_update: LastUpdate | None = None
+        self._similarity = similarity
+        self._ids, self._query_ids = ids, query_ids
+        self._sizes = sizes
+        self._sample: Sample | None = None
+        present = np.flatnonzero(sizes)
+        self._row_set: Indices = present
+        self._codes = np.zeros((len(present), bits), dtype=np.int8)
+        self._counts = sizes[present]
+        self._first = np.full(len(sizes), -1, dtype=np.int64)  # the row of each set's never-sampled points
+        self._first[present] = np.arange(len(present))
+        self._sampled: Indices = np.empty(0, dtype=np.int64)  # ascending: points whose row is written down
+        self._sampled_row: Indices = np.empty(0, dtype=np.int64)
+
+    # What the network's step needs ------------------------------------------------------------------
+
+    def gram(self) -> Floats:
+        """(c, c) V'V."""
+        V = self._codes.astype(np.float64)
+        gram: Floats = (V * self._counts[:, None]).T @ V
+        return gram
+
+    def similarity_sums(self, omega: Any) -> Floats:
+        """(m, c) SV for the sampled queries, with this sample's r."""
+        sample = self._sampled_queries(omega)
+        V = self._codes.astype(np.float64)
+        by_set = sum_by(self._row_set, V * self._counts[:, None], len(self._sizes))  # (K, c)
+        similar = self._similarity.sum_columns(sample.label_sets, by_set)
+        sums: Floats = weighted(similar, by_set, sample.ratio)[sample.member]
+        return sums
+
+    def similarity_squares(self, omega: Any) -> Floats:
+        """(m,) the sum of S_ij^2 over j: the part of the objective that no code changes."""
+        sample = self._sampled_queries(omega)
+        squares: Floats = sample.similar + sample.ratio**2 * (self.points - sample.similar)
+        return squares
+
+    def codes_of(self, omega: Any) -> NDArray[np.int8]:
+        """(m, c) V of those database points."""
+        codes: NDArray[np.int8] = self._codes[self._rows_of(np.asarray(omega, dtype=np.int64))]
+        return codes
+
+    def candidates(self) -> int | NDArray[np.unsignedinteger[Any]]:
+        """What Omega is drawn from: all of 0 .. N - 1, given as N, or else the indices of the labelled."""
+        points = len(self._query_ids)
+        if self._may_ask.all():
+            return points
+        index = smallest_unsigned(points)
+        blocks = range(0, points, _BLOCK)
+        return np.concatenate(
+            [(np.flatnonzero(self._may_ask[self._query_ids[b : b + _BLOCK]]) + b).astype(index) for b in blocks]
+        )
+
+    # Learn V with Theta fixed -----------------------------------------------------------------------
+
+    def update(self, omega: Any, outputs: Any, gamma: float, *, signed: bool = False) -> float:
+        """One sweep of eq. (9) over the bits, given the sampled queries' outputs; the objective after it.
+
+        Rows outside the sample are updated once for all their members. O(rows c^2), independent of n.
+        `signed` puts sign(U) in the S'U term of Q, as the authors' MATLAB program does.
+        """
+        sample = self._sampled_queries(omega)
+        U = self._checked_outputs(outputs, len(sample.omega))
+        if self.separate_queries and gamma:
+            raise InputError(f"gamma={gamma} with separate queries: eq. (3) has no gamma term, pass 0")
+        m, c, r = len(U), self.bits, sample.ratio
+
+        gram = U.T @ U  # (c, c)  U'U
+        sums = sum_by(sample.member, U, len(sample.label_sets))
+        similar_sums = self._transposed_sums(sample, sums)  # (K, c)  S'U by label set
+        if signed:
+            signs = sum_by(sample.member, np.where(U >= 0, 1.0, -1.0), len(sample.label_sets))
+            Q_sets = -2 * c * self._transposed_sums(sample, signs)
+        else:
+            Q_sets = -2 * c * similar_sums
+
+        split = slice(0, 0) if self.separate_queries else self._split(sample.omega)
+        V = self._codes.astype(np.float64)
+        Q = Q_sets[self._row_set]  # (rows, c)
+        if not self.separate_queries:
+            Q[split] -= 2 * gamma * U
+        sweep(V, gram, Q, zero_tolerance(c, m))
+        self._codes = V.astype(np.int8)
+
+        # J = |UV'|^2 - 2c tr(V'S'U) + c^2 |S|^2 + gamma |V_Omega - U|^2
+        dissimilar = m * self.points - sample.similar.sum()
+        J = float(
+            (self.gram() * gram).sum()
+            - 2 * c * (V * similar_sums[self._row_set]).sum(axis=1) @ self._counts
+            + c * c * (sample.similar.sum() + r * r * dissimilar)
+        )
+        if not self.separate_queries:
+            J += gamma * float(((V[split] - U) ** 2).sum())
+        self._merge()
+        self.last_update = LastUpdate(gram, sample.label_sets, sums, r, m)
+        return J
+
+    def _transposed_sums(self, sample: Sample, sums: Floats) -> Floats:
+        """(K, c) S'X by label set of the database, from the sums of X by label set of Omega."""
+        return weighted(self._similarity.sum_rows(sample.label_sets, sums), sums, sample.ratio)
+
+    def _sampled_queries(self, omega: Any) -> Sample:
+        """Omega's label sets and r; remembered, since an iteration asks several times for one Omega."""
+        omega = np.asarray(omega.cpu() if hasattr(omega, "cpu") else omega, dtype=np.int64)
+        if self._sample is not None and np.array_equal(omega, self._sample.omega):
+            return self._sample
+        if omega.ndim != 1 or not len(omega):
+            raise InputError(f"omega has shape {omega.shape}: give the (m,) indices of the sampled points")
+        if omega.min() < 0 or omega.max() >= len(self._query_ids):
+            raise InputError(f"omega holds {omega.max()}, but there are {len(self._query_ids)} points to sample")
+        if len(np.unique(omega)) < len(omega):
+            raise InputError("omega holds an index twice: sample without replacement")
+        label_sets, member = np.unique(self._query_ids[omega], return_inverse=True)
+        if not self._may_ask[label_sets].all():
+            raise InputError("omega holds a point without a label: draw from table.candidates()")
+        label_sets = label_sets.astype(np.int64)
+        similar = self._similarity.sum_columns(label_sets, self._sizes.astype(np.float64)[:, None])[member, 0]
+        dissimilar = len(omega) * self.points - similar.sum()
+        ratio = float(similar.sum() / dissimilar) if dissimilar else 0.0
+        self._sample = Sample(omega.copy(), label_sets, member, similar, ratio)
+        return self._sample
+
+    def _checked_outputs(self, outputs: Any, m: int) -> Floats:
+        U = outputs.detach().cpu().numpy() if hasattr(outputs, "detach") else np.asarray(outputs)
+        if U.shape != (m, self.bits):
+            raise InputError(
+                f"outputs have shape {U.shape}, but {m} sampled points of {self.bits} bits need {(m, self.bits)}"
+            )
+        if not np.isfinite(U).all():
+            raise InputError("outputs hold NaN or infinity")
+        return U.astype(np.float64)
+
+    # Rows -------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Rows:
+        """The distinct rows now."""
+        return Rows(self._row_set, self._codes, self._counts)
+
+    def dense(self) -> NDArray[np.int8]:
+        """(n, c) codes of all points, +1/-1; 0 where there is none yet, or no label."""
+        codes = np.concatenate([self._codes, np.zeros((1, self.bits), dtype=np.int8)])
+        of_each: NDArray[np.int8] = codes[self.row_numbers()]
+        return of_each
+
+    def row_numbers(self) -> NDArray[np.unsignedinteger[Any]]:
+        """(n,) the row of each point, in the smallest type that fits; len(rows) where it has none."""
+        none = len(self._counts)
+        first = np.where(self._first < 0, none, self._first).astype(smallest_unsigned(none + 1))
+        numbers = np.empty(len(self._ids), dtype=first.dtype)
+        for start in range(0, len(numbers), _BLOCK):  # no int64 copy of size n
+            numbers[start : start + _BLOCK] = first[self._ids[start : start + _BLOCK]]
+        numbers[self._sampled] = self._sampled_row
+        return numbers
+
+    def _rows_of(self, points: Indices) -> Indices:
+        rows: Indices = self._first[self._ids[points]]
+        if len(self._sampled):
+            at = np.minimum(np.searchsorted(self._sampled, points), len(self._sampled) - 1)
+            known = self._sampled[at] == points
+            rows[known] = self._sampled_row[at[known]]
+        return rows
+
+    def _split(self, points: Indices) -> slice:
+        """Gives each point a row of its own, at the end of the table; the slice of these rows."""
+        source = self._rows_of(points)
+        rows = len(self._counts)
+        own = np.arange(rows, rows + len(points))
+        self._counts = np.concatenate([self._counts - np.bincount(source, minlength=rows), np.ones_like(own)])
+        self._row_set = np.concatenate([self._row_set, self._ids[points].astype(np.int64)])
+        self._codes = np.concatenate([self._codes, self._codes[source]])
+
+        order = np.argsort(points)
+        points, own = points[order], own[order]
+        at = np.searchsorted(self._sampled, points)
+        new = np.append(self._sampled, -1)[at] != points
+        self._sampled_row[at[~new]] = own[~new]
+        self._sampled = np.insert(self._sampled, at[new], points[new])
+        self._sampled_row = np.insert(self._sampled_row, at[new], own[new])
+        return slice(rows, rows + len(points))
+
+    def _merge(self) -> None:
+        """Drops empty rows, joins equal ones, and orders the table by label set and code."""
+        live = np.flatnonzero(self._counts)
+        words = as_words(pack(self._codes[live]))
+        order = live[np.lexsort((*words.T, self._row_set[live]))]
+        row_set, codes = self._row_set[order], self._codes[order]
+        differs = (row_set[1:] != row_set[:-1]) | (codes[1:] != codes[:-1]).any(axis=1)
+        heads = np.flatnonzero(np.concatenate([[True], differs]))
+        number = np.full(len(self._counts), -1, dtype=np.int64)
+        number[order] = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, len(order))))
+
+        self._counts = np.add.reduceat(self._counts[order], heads)
+        self._row_set, self._codes = row_set[heads], codes[heads]
+        self._sampled_row = number[self._sampled_row]
+        self._first = np.where(self._first < 0, -1, number[self._first])
+
+    def _start_from(self, start: NDArray[Any]) -> None:
+        """Every point that takes part gets its given code, and so a row written down."""
+        shape = (len(self._ids), self.bits)
+        if start.shape != shape or not np.isin(start, (-1, 1)).all():
+            raise InputError(f"start has shape {start.shape}: give {shape} codes of +1 and -1")
+        self._sampled = np.flatnonzero(self._sizes[self._ids])
+        self._sampled_row = np.arange(len(self._sampled))
+        self._row_set = self._ids[self._sampled].astype(np.int64)
+        self._codes = start[self._sampled].astype(np.int8)
+        self._counts = np.ones(len(self._sampled), dtype=np.int64)
+        self._first[:] = -1
+        self._merge()
+
+
+def _tags_seen(labels: LabelSets) -> str:
+    names = [str(name) for name in labels.names[:3]]
+    return f"labels: {', '.join(names)}{', …' if len(labels.names) > 3 else ''}"

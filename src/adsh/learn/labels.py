@@ -1,0 +1,238 @@
+"""Labels of every kind a user may have, as ids into a small table of label sets.
+
+Two points are similar where their sets share a tag. A point's set may hold one tag (a class), several
+(multi-label) or none (unlabelled). All that learning reads of a point's label is its set's number, so
+a billion points cost one or two bytes each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..hamming.bits import distinct
+
+Ids = NDArray[np.integer[Any]]
+_BLOCK = 1 << 22  # ids counted at a time: keeps the int64 copies that bincount makes small
+
+
+class LabelSets:
+    """`ids` (n,) of any integer type, into `sets`: a (K, L) multi-hot table or K collections of tags."""
+
+    ids: Ids  # (n,)      the label set of each point
+    starts: NDArray[np.int64]  # (K + 1,)  tags[starts[k]:starts[k + 1]] are set k's, ascending
+    tags: NDArray[np.int64]
+    names: tuple[Hashable, ...]  # (L,)      what the user calls each tag
+    sizes: NDArray[np.int64]  # (K,)      points that have each set
+
+    def __init__(self, ids: Any, sets: Any) -> None:
+        if isinstance(sets, np.ndarray) or hasattr(sets, "detach"):
+            table = _multi_hot(_to_numpy(sets), "sets")
+            rows, columns = np.nonzero(table)
+            self.starts = _starts(np.bincount(rows, minlength=len(table)))
+            self.tags, self.names = columns.astype(np.int64), tuple(range(table.shape[1]))
+        else:
+            collections = [frozenset(tags) for tags in sets]
+            self.names = _sorted_names({tag for tags in collections for tag in tags})
+            number = {name: i for i, name in enumerate(self.names)}
+            self.starts = _starts([len(tags) for tags in collections])
+            self.tags = np.array([t for tags in collections for t in sorted(number[tag] for tag in tags)], np.int64)
+        self.ids = _checked_ids(_to_numpy(ids))
+        self.sizes = _count(self.ids, len(self.starts) - 1)
+
+    @classmethod
+    def of(cls, labels: Any) -> LabelSets:
+        """Labels as a user has them: integers, strings, a multi-hot array, lists of tags, or LabelSets.
+
+        -1, None, "" or an empty collection mean: this point has no label.
+        """
+        if isinstance(labels, cls):
+            return labels
+        if not (isinstance(labels, np.ndarray) or hasattr(labels, "detach")):
+            labels = _from_sequence(labels)
+            if isinstance(labels, cls):
+                return labels
+        array = _to_numpy(labels)
+        if array.ndim == 2:
+            return _from_multi_hot(cls, _multi_hot(array, "labels"))
+        if array.ndim != 1:
+            raise InputError(f"labels have shape {array.shape}: give (n,) classes or an (n, L) multi-hot array")
+        if array.dtype.kind in "iu":
+            return _from_integers(cls, array)
+        if array.dtype.kind in "UST":
+            return _from_strings(cls, array)
+        if array.dtype.kind == "O":
+            return cls.of(list(array))
+        raise InputError(
+            f"labels are of type {array.dtype}: give integers, strings, a multi-hot array or lists of tags"
+        )
+
+    @classmethod
+    def table(cls, starts: Any, tags: Any, names: Iterable[Hashable]) -> LabelSets:
+        """The sets alone, without points: set k holds tags[starts[k]:starts[k + 1]]."""
+        return _build(cls, np.empty(0, dtype=np.uint8), np.asarray(starts), np.asarray(tags), names)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"LabelSets({len(self):,} points, {self.set_count:,} sets of {len(self.names):,} tags)"
+
+    @property
+    def set_count(self) -> int:
+        """K, the number of sets in the table, used or not."""
+        return len(self.sizes)
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        """(K,) where a set holds no tag: its points are unlabelled."""
+        none: NDArray[np.bool_] = np.diff(self.starts) == 0
+        return none
+
+    def names_of(self, label_set: int) -> tuple[Hashable, ...]:
+        """The user's names of one set's tags."""
+        return tuple(self.names[t] for t in self.tags[self.starts[label_set] : self.starts[label_set + 1]])
+
+    def tags_in(self, names: Sequence[Hashable]) -> NDArray[np.int64]:
+        """`tags` renumbered as positions in another vocabulary; a tag unknown there is -1."""
+        position = {name: i for i, name in enumerate(names)}
+        renumber = np.array([position.get(name, -1) for name in self.names], dtype=np.int64)
+        return renumber[self.tags]
+
+
+def _build(
+    cls: type[LabelSets],
+    ids: Ids,
+    starts: NDArray[np.int64],
+    tags: NDArray[np.int64],
+    names: Iterable[Hashable],
+    sizes: NDArray[np.int64] | None = None,
+) -> LabelSets:
+    """A LabelSets from its finished parts."""
+    made = cls.__new__(cls)
+    made.ids, made.starts, made.tags, made.names = ids, starts, tags, tuple(names)
+    made.sizes = _count(ids, len(starts) - 1) if sizes is None else sizes
+    return made
+
+
+def _from_integers(cls: type[LabelSets], labels: Ids) -> LabelSets:
+    """Classes by number. Where they already are 0..K-1, the array itself serves as ids, uncopied."""
+    if not len(labels):
+        raise InputError("labels are empty: give one label a point")
+    low, high = int(labels.min()), int(labels.max())
+    ids: Ids
+    if high - low >= 1 << 20:  # sparse numbers: sort them
+        values, ids = np.unique(labels, return_inverse=True)
+        counts = np.bincount(ids)
+    else:
+        counts = _count(labels, high - low + 1, low)
+        values = np.flatnonzero(counts) + low
+        counts = counts[counts > 0]
+        if low == 0 and len(values) == high + 1:
+            ids = labels
+        else:
+            number: NDArray[Any] = np.zeros(high - low + 1, dtype=smallest_unsigned(len(values)))
+            number[values - low] = np.arange(len(values))
+            ids = np.empty(len(labels), dtype=number.dtype)
+            for start in range(0, len(labels), _BLOCK):
+                ids[start : start + _BLOCK] = number[labels[start : start + _BLOCK].astype(np.int64) - low]
+    if low < -1:
+        raise InputError(f"labels hold {low}: classes are 0 or above, and -1 stands for no label")
+    # The first set is the empty one where -1 occurs, and each other set holds one tag.
+    unlabelled = int(low == -1)
+    starts = np.maximum(np.arange(len(values) + 1) - unlabelled, 0)
+    return _build(cls, ids, starts, np.arange(len(values) - unlabelled), values[unlabelled:].tolist(), counts)
+
+
+def _from_strings(cls: type[LabelSets], labels: NDArray[Any]) -> LabelSets:
+    names, ids = np.unique(labels, return_inverse=True)
+    unlabelled = int(len(names) > 0 and names[0] == "")
+    starts = np.maximum(np.arange(len(names) + 1) - unlabelled, 0)
+    small = ids.astype(smallest_unsigned(len(names)))
+    return _build(cls, small, starts, np.arange(len(names) - unlabelled), names[unlabelled:].tolist())
+
+
+def _from_multi_hot(cls: type[LabelSets], labels: NDArray[np.bool_]) -> LabelSets:
+    packed, ids, counts = distinct(np.packbits(labels, axis=1))
+    table = np.unpackbits(packed, axis=1, count=labels.shape[1])
+    rows, columns = np.nonzero(table)
+    starts = _starts(np.bincount(rows, minlength=len(table)))
+    small = ids.astype(smallest_unsigned(len(table)))
+    return _build(cls, small, starts, columns, range(labels.shape[1]), counts)
+
+
+def _from_sequence(labels: Any) -> Any:
+    """A list of classes as an array, or a list of collections of tags as LabelSets."""
+    items = list(labels)
+    if not items:
+        raise InputError("labels are empty: give one label a point")
+    if all(item is None or isinstance(item, str) for item in items):
+        return np.array([item or "" for item in items])
+    if all(isinstance(item, int | np.integer) and not isinstance(item, bool) for item in items):
+        return np.array(items)
+    if not all(item is None or isinstance(item, list | tuple | set | frozenset) for item in items):
+        odd = next(item for item in items if not isinstance(item, list | tuple | set | frozenset | type(None)))
+        raise InputError(
+            f"labels hold {odd!r}: give all integers, all strings, or a collection of tags for every point"
+        )
+    # [0, 1, 0] as tags would be the set {0, 1}: a multi-hot row given as a list is not guessed at.
+    if any(len(item) > len(set(item)) and set(item) <= {0, 1} for item in items if isinstance(item, list | tuple)):
+        raise InputError("labels are lists that look multi-hot: pass numpy.array(labels) for multi-hot rows")
+    number: dict[frozenset[Hashable], int] = {}
+    ids = [number.setdefault(frozenset(item or ()), len(number)) for item in items]
+    return LabelSets(np.array(ids, dtype=smallest_unsigned(len(number))), list(number))
+
+
+def _multi_hot(table: NDArray[Any], what: str) -> NDArray[np.bool_]:
+    if table.ndim != 2 or table.dtype.kind not in "biuf":
+        raise InputError(f"{what} have shape {table.shape} and type {table.dtype}: multi-hot is (n, L) of 0 and 1")
+    hot = table.astype(bool)
+    if table.dtype.kind != "b" and not np.array_equal(hot, table):
+        odd = table[hot != table].flat[0]
+        raise InputError(f"{what} hold {odd}: multi-hot is 0 and 1 only; for classes by number pass a (n,) array")
+    return hot
+
+
+def _checked_ids(ids: NDArray[Any]) -> Ids:
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise InputError(f"ids have shape {ids.shape} and type {ids.dtype}: give (n,) integers, a set's number each")
+    return ids
+
+
+def _count(ids: Ids, sets: int, low: int = 0) -> NDArray[np.int64]:
+    """How many points have each set. Reads the ids in blocks and copies nothing of size n."""
+    counts = np.zeros(sets, dtype=np.int64)
+    for start in range(0, len(ids), _BLOCK):
+        block = ids[start : start + _BLOCK]
+        if low:
+            block = block.astype(np.int64) - low
+        if block.min() < 0 or block.max() >= sets:
+            odd = block[(block < 0) | (block >= sets)][0]
+            raise InputError(f"ids hold {odd}, but the table has {sets} sets, numbered 0 to {sets - 1}")
+        counts += np.bincount(block, minlength=sets)
+    return counts
+
+
+def smallest_unsigned(values: int) -> np.dtype[Any]:
+    """The smallest unsigned type that holds 0 .. values - 1."""
+    return np.min_scalar_type(max(values - 1, 0))
+
+
+def _starts(lengths: Any) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def _sorted_names(names: set[Hashable]) -> tuple[Hashable, ...]:
+    plain = [name.item() if isinstance(name, np.generic) else name for name in names]
+    for name in plain:
+        if not isinstance(name, str | int):
+            raise InputError(f"a tag is {name!r}: tags are strings or integers")
+    return tuple(sorted(set(plain), key=lambda name: (type(name).__name__, name)))
+
+
+def _to_numpy(values: Any) -> NDArray[Any]:
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)

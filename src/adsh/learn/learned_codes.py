@@ -1,0 +1,117 @@
+"""What is left of learning: the codes of every database point, and codes for label sets to come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..hamming.bits import Codes, distinct, pack, unpack
+from .code_table import CodeTable, LastUpdate, Rows
+from .labels import LabelSets, smallest_unsigned
+from .similarity import Floats, Indices, SharedTags, weighted
+from .sweep import sweep, zero_tolerance
+
+NO_SET = -1  # the label set of rows whose points took no part in learning
+
+_MAX_SWEEPS = 1000  # each sweep lowers the objective, so the fixed point comes long before
+
+
+@dataclass(frozen=True)
+class LearnedCodes:
+    """Codes of n points as (distinct rows, row numbers): a few bytes a point, and the rows once."""
+
+    bits: int
+    label_set: Indices  # (R,)  NO_SET where the network gave the code
+    packed: Codes  # (R, bytes)
+    count: NDArray[np.int64]  # (R,)
+    row_numbers: NDArray[np.unsignedinteger[Any]]  # (n,)
+
+    @classmethod
+    def of(cls, table: CodeTable, others: Codes | None = None) -> LearnedCodes:
+        """The table's codes; `others` are the network's codes of the points that have none there, in order."""
+        rows, numbers = table.rows, table.row_numbers()
+        packed = pack(rows.codes)
+        if others is None or not len(others):
+            return cls(table.bits, rows.label_set, packed, rows.count, numbers)
+        extra, position, count = distinct(others)
+        total = len(rows) + len(extra)
+        missing = np.flatnonzero(numbers == len(rows))
+        numbers = numbers.astype(smallest_unsigned(total), copy=False)
+        numbers[missing] = len(rows) + position
+        label_set = np.concatenate([rows.label_set, np.full(len(extra), NO_SET, dtype=np.int64)])
+        return cls(
+            table.bits,
+            label_set,
+            np.concatenate([packed, extra]),
+            np.concatenate([rows.count, count]),
+            numbers,
+        )
+
+    def __len__(self) -> int:
+        return len(self.row_numbers)
+
+    @property
+    def rows(self) -> Rows:
+        """The distinct rows: label set, code, count."""
+        return Rows(self.label_set, unpack(self.packed, self.bits), self.count)
+
+    def codes(self) -> Codes:
+        """(n, bytes) packed codes of all points."""
+        codes: Codes = self.packed[self.row_numbers]
+        return codes
+
+    def dense(self) -> NDArray[np.int8]:
+        """(n, c) codes of all points, +1/-1."""
+        codes: NDArray[np.int8] = unpack(self.packed, self.bits)[self.row_numbers]
+        return codes
+
+
+class NewLabels:
+    """Codes for new labelled points without their images.
+
+    A label set that the database has gets its commonest code. A new one gets the fixed point of eq. (9),
+    the code that training would settle on with the last sample's U'U and sums of U.
+    """
+
+    def __init__(self, learned: LearnedCodes, database: LabelSets, queries: LabelSets, last: LastUpdate) -> None:
+        self._learned = learned
+        self.database, self.queries, self.last = database, queries, last
+        self._commonest: dict[frozenset[Any], int] = {}
+        known = learned.label_set != NO_SET
+        for row in np.flatnonzero(known)[np.argsort(learned.count[known], kind="stable")]:
+            self._commonest[frozenset(database.names_of(int(learned.label_set[row])))] = int(row)
+
+    def codes(self, labels: LabelSets) -> Codes:
+        """(n, bytes) packed codes, one a point of `labels`."""
+        if (labels.empty & (labels.sizes > 0)).any():
+            at = int(np.flatnonzero(labels.empty[labels.ids])[0])
+            raise InputError(f"item {at} has no label: code it from its image, with encode()")
+        by_set = np.zeros((labels.set_count, self._learned.packed.shape[1]), dtype=np.uint8)
+        unknown = []
+        for label_set in np.flatnonzero(labels.sizes):
+            row = self._commonest.get(frozenset(labels.names_of(int(label_set))))
+            if row is None:
+                unknown.append(label_set)
+            else:
+                by_set[label_set] = self._learned.packed[row]
+        if unknown:
+            by_set[unknown] = pack(self._fixed_points(labels)[unknown])
+        codes: Codes = by_set[labels.ids]
+        return codes
+
+    def _fixed_points(self, labels: LabelSets) -> Floats:
+        """(K, c) where eq. (9) comes to rest for each label set, starting from 0."""
+        last, bits = self.last, self._learned.bits
+        similar = SharedTags(self.queries, labels).sum_rows(last.label_sets, last.sums)
+        Q = -2 * bits * weighted(similar, last.sums, last.ratio)
+        V = np.zeros_like(Q)
+        for _ in range(_MAX_SWEEPS):
+            before = V.copy()
+            sweep(V, last.gram, Q, zero_tolerance(bits, last.samples))
+            if np.array_equal(before, V):
+                break
+        return V

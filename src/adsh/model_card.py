@@ -1,0 +1,42 @@
+"""The page that goes with a saved model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def model_card(config: dict[str, Any]) -> str:
+    """Markdown for people who find the folder: what it is, how it was made, how to use it."""
+    params, recipe, history = config["params"], config["recipe"], config["history"]
+    names = config["labels"].get("database", ())
+    some = ", ".join(str(name) for name in names[:12]) + (", …" if len(names) > 12 else "")
+    learned_from = f"{len(names):,} labels: {some}" if names else "a given similarity matrix"
+    seconds = sum(record["seconds"] for record in history)
+    shape = " x ".join(str(side) for side in config["input_shape"])
+    return f"""# ADSH, {params["bits"]} bits
+
+Binary codes of {config["points"]:,} database points and a network that codes new ones, learned by
+Asymmetric Deep Supervised Hashing (Jiang and Li) with adsh {config["adsh_version"]}.
+
+| | |
+| --- | --- |
+| bits | {params["bits"]} |
+| network | {params["network"]}, inputs {shape} |
+| learned from | {learned_from} |
+| distinct codes rows | {config["rows"]:,} for {config["points"]:,} points |
+| preset | {params["preset"]}, seed {params["seed"]} |
+| training | {recipe["outer"]} outer iterations of {recipe["inner"]} epochs over {recipe["samples"]:,} sampled points, \
+batch {recipe["batch_size"]}, gamma {recipe["gamma"]:g}; {seconds:.1f} s on {config["trained_on"]} |
+| loss | {history[0]["loss"]:.4g} after the first iteration, {history[-1]["loss"]:.4g} after the last |
+
+```python
+import adsh
+
+model = adsh.load("this folder")
+model.database_codes_     # packed codes of the database, as learned
+model.encode(new_items)   # packed codes of new items, by the network
+```
+
+Codes are `numpy.packbits` order, bit 1 for +1. The database codes come from labels, the network's from what an
+item looks like: judge search by both. Accuracy is not stated here; evaluate the model on queries it has not seen.
+"""

@@ -1,0 +1,32 @@
+"""`mlp`: one hidden layer on standardised features."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from .standardize import Standardize
+
+
+class MLP(nn.Module):
+    """(b, d) features through `hidden` rectified units to (b, bits)."""
+
+    def __init__(self, dimensions: int, bits: int, hidden: int) -> None:
+        super().__init__()
+        self.standardize = Standardize(dimensions)
+        self.hidden = nn.Linear(dimensions, hidden)
+        self.head = nn.Linear(hidden, bits)
+
+    def calibrate(self, sample: Tensor) -> None:
+        """Sets the standardisation from a sample of the features."""
+        self.standardize.calibrate(sample)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """F(x)."""
+        out: Tensor = self.head(torch.relu(self.hidden(self.standardize(x))))
+        return out
+
+
+def build(bits: int, input_shape: tuple[int, ...], hidden: int = 512) -> MLP:
+    """`mlp` for features of this many dimensions."""
+    return MLP(input_shape[0], bits, hidden)

@@ -1,0 +1,38 @@
+"""One line that keeps up with training, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import TextIO
+
+
+class Progress:
+    """Writes to standard error what was chosen and how far training is; silent unless it is a terminal."""
+
+    def __init__(self, wanted: bool | str = "auto", stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._shown = self._stream.isatty() if wanted == "auto" else bool(wanted)
+        self._animated = self._stream.isatty()
+        self._started = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        if self._shown:
+            print(f"adsh: {text}", file=self._stream, flush=True)
+
+    def outer(self, record: Mapping[str, float], total: int) -> None:
+        """Where training is after an outer iteration."""
+        if not self._shown:
+            return
+        done = int(record["outer"])
+        left = (time.monotonic() - self._started) / done * (total - done)
+        line = (
+            f"adsh: iteration {done}/{total}  loss {record['loss']:.4f}  {int(record['rows']):,} rows  "
+            f"{record['items_per_second']:,.0f} items/s  {int(left) // 60}:{int(left) % 60:02d} left"
+        )
+        if self._animated:
+            print(f"\r{line}\033[K", end="\n" if done == total else "", file=self._stream, flush=True)
+        else:
+            print(line, file=self._stream, flush=True)
