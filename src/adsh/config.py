@@ -70,11 +70,11 @@ _MULTI_LABEL: dict[str, dict[str, Any]] = {"paper": {"samples": 2000, "inner": 5
 _SMALL = {"samples": 2000, "batch_size": 64, "weight_decay": 1e-4}
 _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "linear"): {**_SMALL, "outer": 50, "lr": 1e-2},
-    ("modern", "mlp"): {**_SMALL, "outer": 50, "lr": 3e-3},
-    ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 3e-3},
+    ("modern", "mlp"): {**_SMALL, "outer": 50, "lr": 4e-3},
+    ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
-    ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 3e-3},
-    ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 3e-3},
+    ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},
+    ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},
 }
 
 PRESETS = tuple(_PRESETS)

@@ -135,8 +135,8 @@ def _code_arrays(model: ADSH) -> dict[str, NDArray[Any]]:
             "last.gram": new.last.gram,
             "last.label_sets": new.last.label_sets,
             "last.sums": new.last.sums,
-            "last.ratio": np.array(new.last.ratio),
-            "last.samples": np.array(new.last.samples),
+            "last.ratio": np.array([new.last.ratio]),
+            "last.samples": np.array([new.last.samples]),
         }
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
@@ -199,8 +199,8 @@ def _new_labels(learned: LearnedCodes, arrays: dict[str, NDArray[Any]], config: 
         arrays["last.gram"],
         arrays["last.label_sets"],
         arrays["last.sums"],
-        float(arrays["last.ratio"]),
-        int(arrays["last.samples"]),
+        float(arrays["last.ratio"][0]),
+        int(arrays["last.samples"][0]),
     )
     return NewLabels(learned, sides["database"], sides["queries"], last)
 

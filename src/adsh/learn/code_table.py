@@ -243,7 +243,8 @@ class CodeTable:
         if omega.ndim != 1 or not len(omega):
             raise InputError(f"omega has shape {omega.shape}: give the (m,) indices of the sampled points")
         if omega.min() < 0 or omega.max() >= len(self._query_ids):
-            raise InputError(f"omega holds {omega.max()}, but there are {len(self._query_ids)} points to sample")
+            odd = omega.min() if omega.min() < 0 else omega.max()
+            raise InputError(f"omega holds {odd}, but there are {len(self._query_ids)} points to sample, from 0 on")
         if len(np.unique(omega)) < len(omega):
             raise InputError("omega holds an index twice: sample without replacement")
         label_sets, member = np.unique(self._query_ids[omega], return_inverse=True)

@@ -9,10 +9,14 @@ from .standardize import Standardize
 
 
 class MLP(nn.Module):
-    """(b, d) features through `hidden` rectified units to (b, bits)."""
+    """(b, d) features through `hidden` rectified units to (b, bits).
 
-    def __init__(self, dimensions: int, bits: int, hidden: int) -> None:
+    In training, normal noise of deviation `noise` is added to the standardised features.
+    """
+
+    def __init__(self, dimensions: int, bits: int, hidden: int, noise: float) -> None:
         super().__init__()
+        self.noise = noise
         self.standardize = Standardize(dimensions)
         self.hidden = nn.Linear(dimensions, hidden)
         self.head = nn.Linear(hidden, bits)
@@ -23,10 +27,13 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """F(x)."""
-        out: Tensor = self.head(torch.relu(self.hidden(self.standardize(x))))
+        x = self.standardize(x)
+        if self.training and self.noise:
+            x = x + self.noise * torch.randn_like(x)
+        out: Tensor = self.head(torch.relu(self.hidden(x)))
         return out
 
 
-def build(bits: int, input_shape: tuple[int, ...], hidden: int = 512) -> MLP:
+def build(bits: int, input_shape: tuple[int, ...], hidden: int = 512, noise: float = 0.3) -> MLP:
     """`mlp` for features of this many dimensions."""
-    return MLP(input_shape[0], bits, hidden)
+    return MLP(input_shape[0], bits, hidden, noise)

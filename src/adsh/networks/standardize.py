@@ -1,9 +1,12 @@
-"""The first layer of networks on features: zero mean and unit deviation, whatever scale they come in."""
+"""The first layer of networks on features: zero mean and about unit deviation, whatever scale they come in."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+
+
+FLOOR = 0.3  # of the overall deviation: a dimension that hardly varies is not blown up to count as much as the rest
 
 
 class Standardize(nn.Module):
@@ -18,10 +21,11 @@ class Standardize(nn.Module):
         self.register_buffer("scale", torch.ones(dimensions))
 
     def calibrate(self, sample: Tensor) -> None:
-        """Takes the values from (b, d) inputs. A dimension that does not vary is only centred."""
-        deviation = sample.double().std(dim=0, correction=0)
-        self.mean.copy_(sample.double().mean(dim=0))
-        self.scale.copy_(torch.where(deviation > 1e-8 * deviation.max(), 1 / deviation, 1.0))
+        """Takes the values from (b, d) inputs."""
+        variance, mean = torch.var_mean(sample.double(), dim=0, correction=0)
+        floor = FLOOR**2 * variance.mean()
+        self.mean.copy_(mean)
+        self.scale.copy_(torch.where(floor > 0, (variance + floor).rsqrt(), 1.0))
 
     def forward(self, x: Tensor) -> Tensor:
         """(b, d) to (b, d)."""

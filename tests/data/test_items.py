@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+import torch
+
+from adsh.data import as_items
+from adsh.data.feed import Feed
+from adsh.errors import InputError
+
+
+class Lazy:
+    """Items made when they are asked for; counts what was read."""
+
+    def __init__(self, n, make):
+        self.n, self.make, self.read = n, make, []
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        self.read.append(i)
+        return self.make(i)
+
+
+class LazyBatches(Lazy):
+    def __getitems__(self, indices):
+        self.read.extend(indices)
+        return np.stack([self.make(i) for i in indices])
+
+
+@pytest.mark.parametrize("kind", [Lazy, LazyBatches])
+def test_a_lazy_sequence_larger_than_memory_is_read_where_asked(kind):
+    source = kind(10**12, lambda i: np.array([i % 97, 1.0]))
+    items = as_items(source)
+    assert len(items) == 10**12
+    assert items.take(np.array([5, 10**11])).tolist() == [[5, 1], [10**11 % 97, 1]]
+    assert set(source.read) == {0, 5, 10**11}
+
+
+def test_arrays_lists_and_tensors_are_taken():
+    for source in ([[1, 2], [3, 4]], np.array([[1, 2], [3, 4]]), torch.tensor([[1, 2], [3, 4]])):
+        items = as_items(source)
+        assert items.shape == (2,)
+        assert items.take(np.array([1])).tolist() == [[3, 4]]
+
+
+def test_images_arrive_channels_first_between_0_and_1():
+    images = np.zeros((2, 4, 6, 3), dtype=np.uint8)
+    images[1, 0, 2] = 255, 0, 51
+    batch = Feed(as_items(images), torch.device("cpu"))(np.array([1]))
+    assert batch.shape == (1, 3, 4, 6)
+    assert batch[0, :, 0, 2].tolist() == pytest.approx([1.0, 0.0, 0.2])
+
+
+def test_half_precision_features_arrive_as_float32():
+    batch = Feed(as_items(np.ones((2, 3), dtype=np.float16)), torch.device("cpu"))(np.array([0, 1]))
+    assert batch.dtype == torch.float32
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinity_are_found_and_the_item_named(bad, tmp_path):
+    features = np.zeros((10, 3))
+    features[7, 1] = bad
+    with pytest.raises(InputError, match="item 7"):
+        as_items(features)
+    np.save(tmp_path / "f.npy", features)
+    mapped = as_items(np.load(tmp_path / "f.npy", mmap_mode="r"))  # not read whole when opened
+    with pytest.raises(InputError, match="item 7"):
+        mapped.take(np.array([2, 7]))
+    lazy = as_items(Lazy(10, lambda i: features[i]))
+    with pytest.raises(InputError, match="item 7"):
+        lazy.take(np.array([2, 7]))
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (np.zeros((0, 3)), "empty"),
+        (np.zeros(3), r"shape \(\)"),
+        (np.zeros((2, 4, 4, 3)), "uint8"),
+        (np.zeros((2, 3, 4, 4), dtype=np.uint8), "channels last"),
+        (np.array([["a", "b"]]), "real numbers"),
+        (7, "int"),
+        (Lazy(3, lambda i: np.zeros(2 + (i == 1))), "alike"),
+    ],
+)
+def test_inputs_that_cannot_be_used_are_refused_in_words(source, said):
+    with pytest.raises(InputError, match=said):
+        as_items(source, "Y").take(np.array([0, 1]))

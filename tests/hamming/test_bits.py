@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adsh.errors import InputError
+from adsh.hamming.bits import as_words, bytes_for, check_bits, distinct, pack, unpack
+
+
+@given(st.integers(1, 200), st.integers(0, 20), st.integers(0, 1000))
+def test_pack_then_unpack_is_the_identity(bits, n, seed):
+    signs = np.random.default_rng(seed).choice([-1, 1], size=(n, bits)).astype(np.int8)
+    packed = pack(signs)
+    assert packed.dtype == np.uint8
+    assert packed.shape == (n, bytes_for(bits))
+    assert np.array_equal(unpack(packed, bits), signs)
+
+
+def test_the_first_bit_is_the_highest_of_the_first_byte_and_padding_is_zero():
+    assert pack(np.array([[1, -1, -1, -1, -1, -1, -1, -1, 1, 1, -1, 1]])).tolist() == [[0b10000000, 0b11010000]]
+
+
+def test_an_output_of_exactly_zero_is_a_plus_one():
+    assert unpack(pack(np.array([[0.0, -0.1, 0.1]])), 3).tolist() == [[1, -1, 1]]
+
+
+@given(st.integers(1, 150), st.integers(1, 30), st.integers(0, 1000))
+def test_distinct_gives_back_every_row_and_its_count(bits, n, seed):
+    rng = np.random.default_rng(seed)
+    codes = pack(rng.choice([-1, 1], size=(3, bits)))[rng.integers(0, 3, n)]
+    values, position, counts = distinct(codes)
+    assert np.array_equal(values[position], codes)
+    assert len({v.tobytes() for v in values}) == len(values)
+    assert counts.tolist() == np.bincount(position).tolist()
+
+
+def test_words_are_equal_where_codes_are():
+    codes = np.arange(36, dtype=np.uint8).reshape(3, 12)
+    words = as_words(codes)
+    assert words.shape == (3, 2)
+    assert len(np.unique(words, axis=0)) == 3
+    assert np.bitwise_count(words).sum() == np.bitwise_count(codes).sum()
+
+
+@pytest.mark.parametrize("bits", [0, -3, 1025, 12.0, True, "12", None])
+def test_a_code_length_outside_1_to_1024_is_refused(bits):
+    with pytest.raises(InputError, match="1 to 1024"):
+        check_bits(bits)

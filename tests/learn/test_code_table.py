@@ -1,0 +1,252 @@
+"""The table of distinct rows against the dense algorithm of the paper, bit for bit."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adsh import LabelSets
+from adsh.errors import InputError
+from adsh.learn import CodeTable
+
+from ..reference import paper
+from .cases import KINDS, draw, labelled, outputs
+
+
+def follow(table, hot, *, m, gamma, rng, outer=20, epochs=1, signed=False, saturated=False):
+    """Runs the table and the reference side by side, comparing V after every update."""
+    part = np.flatnonzero(hot.sum(axis=1))  # unlabelled points take no part
+    position = np.cumsum(hot.sum(axis=1) > 0) - 1
+    V = np.zeros((len(part), table.bits))
+    for w in range(outer):
+        omega = draw(table, m, rng)
+        S = paper.weighted(paper.similarity(hot[omega], hot[part]))
+        for _ in range(epochs):
+            np.testing.assert_allclose(table.gram(), V.T @ V, rtol=1e-12)
+            np.testing.assert_allclose(table.similarity_sums(omega), S @ V, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(table.similarity_squares(omega), (S**2).sum(axis=1), rtol=1e-12)
+            assert np.array_equal(table.codes_of(omega), V[position[omega]])
+            U = outputs(len(omega), table.bits, rng, saturated)
+            J = table.update(omega, U, gamma, signed=signed)
+            V = paper.update_codes(V, U, S, position[omega], gamma, signed=signed)
+            assert np.array_equal(table.dense()[part], V), f"differs in outer iteration {w + 1}"
+    np.testing.assert_allclose(J, paper.objective(U, V, S, position[omega], gamma), rtol=1e-9)
+    without = np.setdiff1d(np.arange(len(hot)), part)
+    assert not table.dense()[without].any()
+    assert table.rows.count.sum() == len(part)
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_grouped_equals_dense_over_20_outer_iterations(kind, epochs):
+    rng = np.random.default_rng(KINDS.index(kind))
+    labels, hot = labelled(kind, 90, 5, rng)
+    follow(CodeTable(labels, 16), hot, m=25, gamma=200.0, rng=rng, epochs=epochs)
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    n=st.integers(3, 60),
+    bits=st.integers(1, 40),
+    tags=st.integers(2, 8),
+    density=st.floats(0.05, 0.8),
+    share=st.floats(0.05, 1.0),
+    gamma=st.sampled_from([0.0, 0.01, 200.0, 1e4]),
+    signed=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=80)
+def test_grouped_equals_dense_for_any_size_and_density(kind, n, bits, tags, density, share, gamma, signed, seed):
+    rng = np.random.default_rng(seed)
+    labels, hot = labelled(kind, n, tags, rng, density)
+    m = max(1, round(share * n))
+    follow(CodeTable(labels, bits), hot, m=m, gamma=gamma, rng=rng, outer=4, signed=signed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_grouped_equals_dense_with_saturated_outputs(kind):
+    """r makes S sum to zero, so the argument of the sign is 0 up to rounding again and again."""
+    rng = np.random.default_rng(7)
+    labels, hot = labelled(kind, 60, 4, rng)
+    follow(CodeTable(labels, 12), hot, m=20, gamma=0.0, rng=rng, saturated=True)
+
+
+def test_unlabelled_points_may_be_taken_as_similar_to_nothing():
+    rng = np.random.default_rng(3)
+    labels, hot = labelled("some-unlabelled", 50, 4, rng, density=0.2)
+    assert (hot.sum(axis=1) == 0).any()
+    table = CodeTable(labels, 10, unlabelled="dissimilar")
+    V = np.zeros((50, 10))
+    for _ in range(20):
+        omega, U = draw(table, 15, rng), outputs(15, 10, rng)
+        S = paper.weighted(paper.similarity(hot[omega], hot))
+        table.update(omega, U, 200.0)
+        V = paper.update_codes(V, U, S, omega, 200.0)
+        assert np.array_equal(table.dense(), V)
+
+
+def test_separate_queries_follow_eq_3():
+    rng = np.random.default_rng(4)
+    labels, hot = labelled("multi-label", 70, 5, rng)
+    query_labels, query_hot = labelled("multi-label", 40, 5, rng)
+    table = CodeTable(labels, 12, queries=query_labels)
+    V = np.zeros((70, 12))
+    for _ in range(20):
+        omega, U = draw(table, 15, rng), outputs(15, 12, rng)
+        S = paper.weighted(paper.similarity(query_hot[omega], hot))
+        np.testing.assert_allclose(table.similarity_sums(omega), S @ V, rtol=1e-9, atol=1e-9)
+        J = table.update(omega, U, 0.0)
+        V = paper.update_codes(V, U, S, None, 0.0)
+        assert np.array_equal(table.dense(), V)
+    np.testing.assert_allclose(J, paper.objective(U, V, S, None, 0.0), rtol=1e-9)
+    with pytest.raises(InputError, match="no gamma term"):
+        table.update(omega, U, 200.0)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "tensor"])
+@pytest.mark.parametrize("separate", [False, True])
+def test_a_given_similarity_follows_the_dense_algorithm(form, separate, monkeypatch):
+    monkeypatch.setattr("adsh.learn.similarity._BLOCK", 200)  # several blocks of rows
+    rng = np.random.default_rng(5)
+    _, hot = labelled("multi-label", 45, 5, rng)
+    _, query_hot = labelled("multi-label", 30, 5, rng)
+    whole = paper.similarity(query_hot if separate else hot, hot)
+    forms = {
+        "dense": whole.astype(np.int8),
+        "sparse": scipy.sparse.coo_array(whole > 0).astype(np.int8),
+        "tensor": torch.tensor(whole),
+    }
+    table = CodeTable.from_similarity(forms[form], 9, separate_queries=separate)
+    V, gamma = np.zeros((45, 9)), 0.0 if separate else 50.0
+    for _ in range(20):
+        omega, U = draw(table, 12, rng), outputs(12, 9, rng)
+        S = paper.weighted(whole[omega])
+        np.testing.assert_allclose(table.similarity_sums(omega), S @ V, rtol=1e-9, atol=1e-9)
+        table.update(omega, U, gamma)
+        V = paper.update_codes(V, U, S, None if separate else omega, gamma)
+        assert np.array_equal(table.dense(), V)
+
+
+@given(
+    kind=st.sampled_from(KINDS[:3]),
+    n=st.integers(3, 40),
+    bits=st.integers(1, 24),
+    gamma=st.sampled_from([0.0, 1.0, 200.0]),
+    saturated=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_a_sweep_from_any_codes_never_raises_the_objective(kind, n, bits, gamma, saturated, seed):
+    rng = np.random.default_rng(seed)
+    labels, hot = labelled(kind, n, 4, rng)
+    V = rng.choice([-1, 1], size=(n, bits))
+    table = CodeTable(labels, bits, start=V)
+    assert np.array_equal(table.dense(), V)
+    omega = draw(table, max(1, n // 3), rng)
+    S = paper.weighted(paper.similarity(hot[omega], hot))
+    U = outputs(len(omega), bits, rng, saturated)
+    before = paper.objective(U, V, S, omega, gamma)
+    table.update(omega, U, gamma)
+    after = paper.objective(U, table.dense(), S, omega, gamma)
+    assert after <= before * (1 + 1e-12) + 1e-9
+
+
+def test_rows_outside_the_sample_stay_merged_and_memory_does_not_grow_with_n():
+    rng = np.random.default_rng(0)
+    labels = (np.arange(200_000) % 10).astype(np.uint8)
+    table = CodeTable(labels, 24)
+    assert len(table.rows) == 10
+    centres = rng.choice([-1.0, 1.0], size=(10, 24))
+    for w in range(5):
+        omega = draw(table, 100, rng)
+        table.update(omega, np.tanh(2 * centres[labels[omega]] + rng.normal(size=(100, 24))), 200.0)
+        assert len(table.rows) <= 10 + 100 * (w + 1)
+    assert table.rows.count.sum() == 200_000
+    codes = table.dense()
+    assert len(np.unique(np.column_stack([labels, codes]), axis=0)) == len(table.rows)
+    own = {name: np.asarray(value).nbytes for name, value in vars(table).items() if isinstance(value, np.ndarray)}
+    assert sum(size for name, size in own.items() if name not in ("_ids", "_query_ids")) < 100_000
+
+
+def test_many_label_sets_go_through_blocks_with_the_same_result(monkeypatch):
+    rng = np.random.default_rng(1)
+    labels, hot = labelled("multi-label", 80, 6, rng)
+    monkeypatch.setattr("adsh.learn.similarity._BLOCK", 50)  # A is never held whole
+    follow(CodeTable(labels, 8), hot, m=20, gamma=10.0, rng=rng, outer=5)
+
+
+def test_label_sets_by_id_equal_their_multi_hot_labels():
+    rng = np.random.default_rng(2)
+    sets = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 1], [1, 1, 0]])  # the last is never used
+    ids = rng.integers(0, 3, 60).astype(np.uint16)
+    by_id, plain = CodeTable(LabelSets(ids, sets), 8), CodeTable(sets[ids], 8)
+    for _ in range(5):
+        omega, U = rng.choice(60, 12, replace=False), outputs(12, 8, rng)
+        assert by_id.update(omega, U, 5.0) == pytest.approx(plain.update(omega, U, 5.0))
+        assert np.array_equal(by_id.dense(), plain.dense())
+    assert len(by_id.rows) == len(plain.rows)
+
+
+def test_codes_are_never_zero_once_updated():
+    table = CodeTable([0, 1, 0, 1], 6)
+    assert not table.dense().any()
+    table.update([0, 1], np.zeros((2, 6)), 0.0)  # every argument of the sign is 0
+    assert (table.dense() == 1).all()
+
+
+def test_torch_outputs_are_taken_as_numpy_ones_are():
+    rng = np.random.default_rng(6)
+    U = outputs(4, 8, rng)
+    a, b = CodeTable(np.arange(10) % 3, 8), CodeTable(np.arange(10) % 3, 8)
+    a.update([0, 1, 2, 5], U, 1.0)
+    b.update(torch.tensor([0, 1, 2, 5]), torch.tensor(U, requires_grad=True), 1.0)
+    assert np.array_equal(a.dense(), b.dense())
+
+
+@pytest.mark.parametrize(
+    ("omega", "shape", "said"),
+    [
+        ([0, 0], (2, 4), "twice"),
+        ([0, 9], (2, 4), "omega holds 9, but there are 4"),
+        ([-1, 2], (2, 4), "omega holds -1"),
+        ([], (0, 4), "indices"),
+        ([0, 1], (2, 5), r"\(2, 5\).*\(2, 4\)"),
+        ([3], (1, 4), "without a label"),
+    ],
+)
+def test_a_sample_that_cannot_be_used_is_refused(omega, shape, said):
+    table = CodeTable([0, 1, 0, -1], 4)
+    with pytest.raises(InputError, match=said):
+        table.update(np.array(omega, dtype=int), np.zeros(shape), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([3, 3, 3], "no dissimilar pair"),
+        ([1, -1, 1], "no dissimilar pair"),
+        ([["a", "b"], ["b", "c"], ["a", "c"]], "no dissimilar pair"),
+        ([-1, -1], "no point has a label"),
+    ],
+)
+def test_labels_with_nothing_to_learn_from_are_refused(labels, said):
+    with pytest.raises(InputError, match=said):
+        CodeTable(labels, 8)
+
+
+@pytest.mark.parametrize(
+    ("S", "said"),
+    [
+        (np.ones((3, 4)), "3 x 4: without separate queries it is n x n"),
+        (np.array([[1, 0], [0, 1]]), "holds 0.*2 \\* S - 1"),
+        (np.array([[1.0, np.nan], [1, 1]]), "holds nan"),
+        (np.ones((3, 3)), "every pair of the similarity matrix is similar"),
+        (-np.ones((3, 3)), "every pair of the similarity matrix is dissimilar"),
+        (scipy.sparse.csr_array(np.array([[1, -1], [-1, 1]])), "stores -1"),
+        (np.ones(4), "shape"),
+    ],
+)
+def test_a_similarity_matrix_that_cannot_be_used_is_refused(S, said):
+    with pytest.raises(InputError, match=said):
+        CodeTable.from_similarity(S, 8)

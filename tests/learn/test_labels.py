@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+import torch
+
+from adsh import LabelSets
+from adsh.errors import InputError
+
+
+def tags_of_each(labels) -> list[set]:
+    sets = LabelSets.of(labels)
+    assert sets.sizes.sum() == len(sets)
+    return [set(sets.names_of(int(i))) for i in sets.ids]
+
+
+def test_integers_strings_multi_hot_and_tags_all_name_the_same_sets():
+    assert tags_of_each(np.array([2, 0, 2])) == [{2}, {0}, {2}]
+    assert tags_of_each([2, 0, 2]) == [{2}, {0}, {2}]
+    assert tags_of_each(["cat", "ant", "cat"]) == [{"cat"}, {"ant"}, {"cat"}]
+    assert tags_of_each(np.array(["cat", "ant"])) == [{"cat"}, {"ant"}]
+    assert tags_of_each(np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]])) == [{0, 2}, {1}, {0, 2}]
+    assert tags_of_each([["cat", "ant"], ("cat",), {"ant", "cat"}]) == [{"cat", "ant"}, {"cat"}, {"cat", "ant"}]
+    assert tags_of_each(torch.tensor([1, 0])) == [{1}, {0}]
+    assert tags_of_each(LabelSets(np.array([1, 0, 1]), [["a"], ["a", "b"]])) == [{"a", "b"}, {"a"}, {"a", "b"}]
+    assert tags_of_each(LabelSets([1, 0], np.array([[1, 1], [0, 1]]))) == [{1}, {0, 1}]
+
+
+def test_no_label_is_minus_one_none_or_empty():
+    assert tags_of_each(np.array([-1, 3, 0])) == [set(), {3}, {0}]
+    assert tags_of_each([None, "a", ""]) == [set(), {"a"}, set()]
+    assert tags_of_each([[], ["a"], None]) == [set(), {"a"}, set()]
+    assert tags_of_each(np.array([[0, 0], [0, 1]])) == [set(), {1}]
+
+
+def test_classes_numbered_from_zero_are_used_uncopied():
+    labels = np.array([0, 2, 1, 2], dtype=np.uint8)
+    assert LabelSets.of(labels).ids is labels
+
+
+def test_classes_numbered_otherwise_keep_their_names():
+    labels = np.array([7, 3, 7, 1_000_000_007])
+    sets = LabelSets.of(labels)
+    assert sets.set_count == 3
+    assert tags_of_each(labels) == [{7}, {3}, {7}, {1_000_000_007}]
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (np.array([0.5, 1.0]), "integers, strings"),
+        (np.array([-2, 1]), "-1 stands for no label"),
+        (np.array([[0, 2], [1, 0]]), "0 and 1 only"),
+        (np.zeros((2, 2, 2)), "shape"),
+        ([], "empty"),
+        (np.array([], dtype=int), "empty"),
+        ([1, "a"], "'a'|1"),
+        ([[0, 1, 0], [1, 0, 0]], "numpy.array"),
+        ([[1.5], [2.5]], "strings or integers"),
+    ],
+)
+def test_labels_that_cannot_be_used_are_refused_in_words(labels, said):
+    with pytest.raises(InputError, match=said):
+        LabelSets.of(labels)
+
+
+def test_an_id_beyond_the_table_names_both_numbers():
+    with pytest.raises(InputError, match="ids hold 3, but the table has 2 sets"):
+        LabelSets(np.array([0, 3]), [["a"], ["b"]])

@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+import torch
+
+from adsh.config import PRESETS, Recipe, recipe
+from adsh.data import as_items
+from adsh.data.feed import Feed
+from adsh.errors import InputError, TrainingError
+from adsh.learn import CodeTable
+from adsh.learn.loop import _Step, draw, learn
+from adsh.networks import create_network
+
+CPU = torch.device("cpu")
+
+
+def run(blobs, seed=0, **values):
+    points, labels = blobs
+    torch.manual_seed(0)
+    network = create_network("linear", 8, (8,))
+    table = CodeTable(labels, 8)
+    calls = []
+    update = table.update
+    table.update = lambda omega, U, gamma, signed: (  # type: ignore[method-assign]
+        calls.append({"omega": omega, "U": U.clone(), "signed": signed}) or update(omega, U, gamma, signed=signed)
+    )
+    values = {"samples": 60, "outer": 3, "inner": 2, "batch_size": 16, "optimizer": "adamw", "lr": 1e-2} | values
+    history = learn(network, Feed(as_items(points), CPU), table, Recipe(**values), device=CPU, seed=seed)
+    return network, table, calls, history
+
+
+def test_v_is_updated_after_every_epoch_or_once_an_outer_iteration(blobs):
+    assert len(run(blobs, codes_after="epoch")[2]) == 6
+    assert len(run(blobs, codes_after="outer")[2]) == 3
+
+
+def test_omega_is_new_every_outer_iteration_and_the_same_within(blobs):
+    _, _, calls, _ = run(blobs, codes_after="epoch")
+    assert np.array_equal(calls[0]["omega"], calls[1]["omega"])
+    assert not np.array_equal(calls[1]["omega"], calls[2]["omega"])
+    assert all(len(np.unique(call["omega"])) == 60 for call in calls)
+
+
+def test_fresh_outputs_are_those_of_the_network_and_stale_ones_are_older(blobs):
+    points, _ = blobs
+    for collect in ("fresh", "stale"):
+        network, _, calls, _ = run(blobs, collect=collect)
+        with torch.no_grad():
+            now = torch.tanh(network(torch.tensor(points[calls[-1]["omega"]]).float()))
+        assert torch.allclose(calls[-1]["U"], now, atol=1e-6) == (collect == "fresh")
+
+
+def test_sign_of_u_enters_q_where_the_recipe_says(blobs):
+    assert all(call["signed"] for call in run(blobs, signed=True)[2])
+    assert not any(call["signed"] for call in run(blobs)[2])
+
+
+def test_the_history_says_where_training_is(blobs):
+    *_, table, _, history = run(blobs)
+    assert [record["outer"] for record in history] == [1, 2, 3]
+    assert {"loss", "seconds", "rows", "lr", "items_per_second"} <= history[0].keys()
+    assert history[-1]["loss"] < history[0]["loss"]
+    assert history[-1]["rows"] == len(table.rows)
+
+
+def test_one_seed_gives_one_result_and_another_seed_another(blobs):
+    a, b, c = run(blobs, seed=1), run(blobs, seed=1), run(blobs, seed=2)
+    assert all(torch.equal(p, q) for p, q in zip(a[0].parameters(), b[0].parameters(), strict=True))
+    assert np.array_equal(a[1].dense(), b[1].dense())
+    assert not np.array_equal(a[2][0]["omega"], c[2][0]["omega"])
+
+
+def test_a_rate_that_makes_training_diverge_is_told_as_such(blobs):
+    with pytest.raises(TrainingError, match="lower lr"):
+        run(blobs, optimizer="sgd", lr=1e38)
+
+
+def test_omega_is_drawn_without_an_array_of_size_n():
+    rng = np.random.default_rng(0)
+    omega = draw(10**15, 1000, rng)
+    assert len(np.unique(omega)) == 1000
+    assert omega.max() < 10**15
+    some = draw(np.array([3, 5, 8], dtype=np.uint8), 3, rng)
+    assert sorted(some.tolist()) == [3, 5, 8]
+
+
+def rates(batches=4, **values):
+    step = _Step(torch.nn.Linear(2, 2), Recipe(**values), batches)
+    seen = []
+    for taken in range(values["outer"] * values["inner"] * batches):
+        step.taken = taken
+        seen.append(step.rate)
+    return seen
+
+
+def test_the_schedules_are_those_of_the_presets():
+    log = rates(outer=5, inner=2, lr=1e-4, lr_end=1e-6, schedule="log")
+    assert log[:4] == pytest.approx([1e-4] * 4)  # one rate an epoch
+    assert log[-1] == pytest.approx(1e-6)
+    assert log[4] / log[0] == pytest.approx(0.01 ** (1 / 9))
+    tenth = rates(outer=21, inner=1, lr=1e-3, schedule="tenth")
+    assert tenth[9 * 4] == pytest.approx(1e-3)
+    assert tenth[10 * 4] == pytest.approx(1e-4)
+    assert tenth[-1] == pytest.approx(1e-5)
+    cosine = rates(outer=10, inner=1, lr=1.0, schedule="cosine", warmup=0.1)
+    assert cosine[0] == pytest.approx(0.25)
+    assert max(cosine) == pytest.approx(1.0, abs=0.03)
+    assert cosine[-1] < 0.01
+
+
+def test_presets_carry_the_values_their_sources_name():
+    assert recipe("paper", "alexnet").samples == 1000
+    assert recipe("paper", "alexnet", multi_label=True).samples == 2000
+    assert recipe("paper", "alexnet", multi_label=True).inner == 5
+    assert recipe("paper", "alexnet").codes_after == "epoch"
+    assert recipe("paper", "alexnet").batch_size == 128
+    matlab, pytorch = recipe("authors-matlab", "cnn_f"), recipe("authors-pytorch", "alexnet")
+    assert matlab.signed
+    assert matlab.schedule == "log"
+    assert matlab.head_std == 0.01
+    assert not pytorch.signed
+    assert pytorch.schedule == "tenth"
+    assert not pytorch.reshuffle
+    for authors in (matlab, pytorch):
+        assert (authors.samples, authors.inner, authors.batch_size, authors.outer) == (2000, 3, 64, 50)
+        assert (authors.optimizer, authors.weight_decay) == ("sgd", 5e-4)
+        assert (authors.codes_after, authors.collect) == ("outer", "stale")
+    assert {recipe(preset, "mlp").gamma for preset in PRESETS} == {200.0}
+    assert recipe("modern", "mlp").batch_size == 64
+    assert recipe("modern", "mlp", outer=7, lr=None).outer == 7
+
+
+@pytest.mark.parametrize("values", [{"outer": 0}, {"samples": 1.5}, {"batch_size": -1}, {"gamma": -1.0}, {"lr": "a"}])
+def test_values_outside_their_range_are_refused(values):
+    with pytest.raises(InputError, match=next(iter(values))):
+        recipe("modern", "mlp", **values)
+
+
+def test_an_unknown_preset_lists_those_there_are():
+    with pytest.raises(InputError, match="authors-matlab"):
+        recipe("modem", "mlp")

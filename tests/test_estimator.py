@@ -1,0 +1,319 @@
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from sklearn.base import clone
+
+import adsh
+from adsh.errors import AdshWarning, InputError, NotFittedError
+from adsh.hamming.bits import unpack
+
+from .data.test_items import LazyBatches
+from .reference import paper
+from .reference.ranking import expected_map
+
+
+def quick(bits=12, **values):
+    return adsh.ADSH(bits, **{"network": "linear", "outer": 4, "samples": 100, "device": "cpu"} | values)
+
+
+def scores(model, digits, database=None, labels=None):
+    """MAP on the learned codes, and with the database coded by the network."""
+    database = digits.database if database is None else database
+    labels = digits.labels if labels is None else labels
+    asked = model.encode(digits.queries)
+    return [
+        expected_map(asked, codes, digits.query_labels, labels, model.bits)
+        for codes in (model.database_codes_, model.encode(database))
+    ]
+
+
+# What it is for ---------------------------------------------------------------------------------------
+
+
+def test_digits_are_found_by_learned_codes_and_by_network_codes(digits):
+    model = adsh.ADSH(12, network="mlp", outer=20).fit(digits.database, digits.labels)
+    learned, network = scores(model, digits)
+    assert learned >= 0.97
+    assert network >= 0.93
+    assert model.database_codes_.shape == (1597, 2)
+    assert len(model.code_table_.rows) < 40
+    assert len(model.history_) == 20
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_digits_are_found_from_pairwise_similarities_alone(digits, sparse):
+    similar = digits.labels[:, None] == digits.labels
+    S = scipy.sparse.csr_array(similar.astype(np.int8)) if sparse else np.where(similar, 1, -1).astype(np.int8)
+    model = adsh.ADSH(12, network="mlp", outer=20).fit(digits.database, similarity=S)
+    assert scores(model, digits)[0] >= 0.95
+    with pytest.raises(InputError, match="given similarity"):
+        model.code_for([1])
+
+
+def test_digits_are_found_with_400_separate_queries(digits):
+    model = adsh.ADSH(12, network="mlp", outer=20).fit(
+        digits.database[400:],
+        digits.labels[400:],
+        queries=digits.database[:400],
+        query_labels=digits.labels[:400],
+    )
+    learned, _ = scores(model, digits, digits.database[400:], digits.labels[400:])
+    assert learned >= 0.92
+
+
+def test_a_similarity_between_queries_and_database_equals_their_labels(digits):
+    """The same problem given as S and as labels has the same sweeps, and so the same codes."""
+    Y, X = digits.database[400:700], digits.database[:100]
+    LY, LX = digits.labels[400:700], digits.labels[:100]
+    by_labels = quick().fit(Y, LY, queries=X, query_labels=LX)
+    by_pairs = quick().fit(Y, similarity=np.where(LX[:, None] == LY, 1, -1), queries=X)
+    assert np.array_equal(by_labels.database_codes_, by_pairs.database_codes_)
+
+
+def test_images_go_through_tiny(digits):
+    images = np.repeat((digits.database.reshape(-1, 8, 8, 1) * 15).astype(np.uint8), 3, axis=3)
+    model = adsh.ADSH(12, network="tiny", outer=20).fit(images[:500], digits.labels[:500])
+    asked = model.encode(images[500:600])
+    assert expected_map(asked, model.database_codes_, digits.labels[500:600], digits.labels[:500], 12) > 0.8
+
+
+@pytest.mark.parametrize("preset", ["paper", "authors-matlab", "authors-pytorch", "fast"])
+def test_every_preset_lowers_its_objective(blobs, preset):
+    points, labels = blobs
+    model = quick(preset=preset, outer=5, lr=None if preset == "fast" else 0.05).fit(points, labels)
+    assert model.history_[-1]["loss"] < model.history_[0]["loss"]
+    assert model.recipe_.outer == 5
+
+
+# The interface ----------------------------------------------------------------------------------------
+
+
+def test_codes_are_packed_signs_of_the_outputs(blobs):
+    points, labels = blobs
+    model = quick(bits=11).fit(points, labels)
+    outputs = model.outputs(points)
+    assert np.abs(outputs).max() <= 1
+    assert np.array_equal(unpack(model.encode(points), 11), np.where(outputs >= 0, 1, -1))
+    assert np.array_equal(model.code_table_.dense(), unpack(model.database_codes_, 11))
+    assert not (model.encode(points)[:, 1] & 0b00011111).any()  # padding
+
+
+@pytest.mark.parametrize("bits", [1, 7, 65, 1024])
+def test_any_code_length_works(blobs, bits):
+    points, labels = blobs
+    model = quick(bits=bits, outer=2).fit(points, labels)
+    assert model.database_codes_.shape == (300, (bits + 7) // 8)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(blobs):
+    points, labels = blobs
+    a, b, c = (quick(network="mlp", seed=seed).fit(points, labels) for seed in (5, 5, 6))
+    assert a.outputs(points).tobytes() == b.outputs(points).tobytes()
+    assert np.array_equal(a.database_codes_, b.database_codes_)
+    assert a.outputs(points).tobytes() != c.outputs(points).tobytes()
+
+
+def test_fit_leaves_the_random_state_and_the_threads_as_they_were(blobs):
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    threads = torch.get_num_threads()
+    quick(outer=1).fit(*blobs)
+    assert torch.equal(torch.rand(4), expected)
+    assert torch.get_num_threads() == threads
+
+
+def test_the_callback_hears_of_every_outer_iteration(blobs):
+    heard = []
+    model = quick().fit(*blobs, callback=heard.append)
+    assert heard == model.history_
+    assert [record["outer"] for record in heard] == [1, 2, 3, 4]
+
+
+def test_clone_and_params_follow_scikit_learn(blobs):
+    model = quick(network=torch.nn.Linear(8, 12), gamma=3.0)
+    twin = clone(model)
+    assert twin is not model
+    assert twin.get_params()["gamma"] == 3.0
+    assert twin.network is not model.network
+    assert model.set_params(gamma=4.0, bits=16).get_params()["bits"] == 16
+    with pytest.raises(InputError, match="'gama'.*gamma"):
+        model.set_params(gama=1)
+    assert clone(quick().fit(*blobs)).get_params() == quick().get_params()
+    assert repr(adsh.ADSH(12, gamma=3.0)) == "ADSH(12, gamma=3.0)"
+
+
+def test_a_module_of_the_users_own_is_trained_as_a_copy(blobs):
+    module = torch.nn.Linear(8, 12)
+    before = module.weight.detach().clone()
+    model = quick(network=module).fit(*blobs)
+    assert torch.equal(module.weight, before)
+    assert not torch.equal(model.network_.weight, before)
+
+
+def test_the_device_is_chosen_and_the_reason_said(blobs, capsys):
+    model = quick(device="auto", outer=1, progress=True).fit(*blobs)
+    assert model.device_.reason
+    said = capsys.readouterr().err
+    assert str(model.device_) in said
+    assert "iteration 1/1" in said
+    assert "\r" not in said  # nothing animated where it is no terminal
+    quick(outer=1).fit(*blobs)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_lazy_database_is_read_only_where_sampled(blobs):
+    points, labels = blobs
+    n = 3_000_000
+    source = LazyBatches(n, lambda i: points[i % 300])
+    model = quick().fit(source, (np.arange(n) % 3).astype(np.uint8))
+    assert len(set(source.read)) < 4096 + 4 * 100 + 2
+    assert len(model.database_codes_) == n
+    of_class = [len(np.unique(model.database_codes_[k::3], axis=0)) for k in range(3)]
+    assert max(of_class) <= 1 + 4 * 100
+
+
+# Labels that come later, or never ---------------------------------------------------------------------
+
+
+def test_points_without_a_label_are_coded_by_the_network(digits):
+    labels = digits.labels.copy()
+    labels[::2] = -1
+    model = adsh.ADSH(12, outer=10).fit(digits.database, labels)
+    codes = model.database_codes_
+    assert np.array_equal(codes[::2], model.encode(digits.database[::2]))
+    alone = adsh.ADSH(12, outer=10).fit(digits.database[1::2], digits.labels[1::2])
+    assert len(model.code_table_.rows) > len(alone.code_table_.rows)
+    asked = model.encode(digits.queries)
+    for part in (slice(0, None, 2), slice(1, None, 2)):
+        assert expected_map(asked, codes[part], digits.query_labels, digits.labels[part], 12) > 0.85
+
+
+def test_points_without_a_label_may_be_learned_as_similar_to_nothing(blobs):
+    points, labels = blobs
+    labels = labels.copy()
+    labels[labels == 2] = -1
+    model = quick(unlabelled="dissimilar").fit(points, labels)
+    assert (model.code_table_.label_set >= 0).all()
+    with pytest.raises(InputError, match="unlabelled='nothing'"):
+        quick(unlabelled="nothing").fit(points, labels)
+
+
+def test_code_for_a_known_label_set_is_its_commonest_code(digits):
+    model = adsh.ADSH(16, outer=5).fit(digits.database, digits.labels)
+    codes = model.code_for([7, 3, 7])
+    assert codes.shape == (3, 2)
+    for code, label in zip(codes, (7, 3, 7), strict=True):
+        values, counts = np.unique(model.database_codes_[digits.labels == label], axis=0, return_counts=True)
+        assert np.array_equal(code, values[counts.argmax()])
+
+
+def test_code_for_a_new_label_set_is_where_eq_9_comes_to_rest(blobs):
+    points, classes = blobs
+    hot = np.zeros((300, 4), dtype=int)
+    hot[np.arange(300), classes] = 1
+    hot[classes == 1, 3] = 1
+    model = quick(bits=10).fit(points, hot)
+    last = model._new_labels.last
+    new = np.array([[1, 0, 0, 1]])  # a set nobody in the database has
+    code = unpack(model.code_for(new), 10).astype(float)
+
+    sampled = model._new_labels.queries
+    tags = np.array([[t in sampled.names_of(k) for t in range(4)] for k in last.label_sets], dtype=int)
+    similar = (tags @ new.T > 0)[:, 0]
+    S_U = np.where(similar, 1.0, -last.ratio) @ last.sums  # the sum over the sample of S_i u_i
+    for k in range(10):
+        others = [b for b in range(10) if b != k]
+        z = 2 * code[0, others] @ last.gram[others, k] - 2 * 10 * S_U[k]
+        assert code[0, k] == -np.sign(z)
+    with pytest.raises(InputError, match="item 1 has no label.*encode"):
+        model.code_for(np.array([[1, 0, 0, 0], [0, 0, 0, 0]]))
+
+
+def test_the_loss_in_the_history_is_the_objective_of_the_paper(blobs):
+    points, labels = blobs
+    seen = {}
+
+    class Watched(torch.nn.Linear):
+        def forward(self, x):
+            z = super().forward(x)
+            if self.training:
+                seen["U"] = torch.tanh(z).detach().double().numpy()
+            return z
+
+    model = quick(bits=6, network=Watched(8, 6), samples=300, batch_size=300, inner=1, outer=3).fit(points, labels)
+    order = np.random.default_rng([0, 2])
+    order.integers(1 << 62)
+    omega = order.choice(300, 300, replace=False)[order.permutation(300)]
+    S = paper.weighted(np.where(labels[omega][:, None] == labels, 1.0, -1.0))
+    J = paper.objective(seen["U"], model.code_table_.dense(), S, omega, 200.0)
+    assert model.history_[-1]["loss"] == pytest.approx(J / 300**2, rel=1e-6)
+
+
+# Bad input --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"bits": 0}, "1 to 1024"),
+        ({"bits": 1025}, "1 to 1024"),
+        ({"preset": "best"}, "choose one of"),
+        ({"network": "resnext"}, "choose one of"),
+        ({"network": torch.nn.Linear(8, 10)}, "last layer 12 wide"),
+        ({"network": torch.nn.Linear(5, 12)}, "cannot take inputs of shape"),
+        ({"outer": 0}, "outer=0"),
+        ({"seed": -1}, "seed=-1"),
+        ({"device": "gpu"}, "device='gpu'"),
+    ],
+)
+def test_parameters_that_cannot_be_used_are_refused_before_training(blobs, values, said):
+    with pytest.raises(InputError, match=said):
+        quick(**values).fit(*blobs)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"labels": np.zeros(299, int)}, "299 points, but Y has 300"),
+        ({"labels": np.zeros(300, int)}, "no dissimilar pair"),
+        ({"labels": None}, "either labels or similarity"),
+        ({"similarity": np.ones((300, 300))}, "not both"),
+        ({"labels": None, "similarity": np.ones((299, 300))}, r"\(299, 300\), but these items need 300 x 300"),
+        ({"labels": None, "similarity": np.zeros((300, 300))}, "holds 0"),
+        ({"queries": np.zeros((5, 8))}, "query_labels"),
+        ({"query_labels": np.zeros(5)}, "go with queries"),
+        ({"queries": np.zeros((5, 7)), "query_labels": np.arange(5)}, r"\(7,\).*\(8,\)"),
+        ({"queries": np.zeros((5, 8)), "query_labels": np.arange(6)}, "6 points, but queries has 5"),
+        ({"Y": np.full((300, 8), np.nan)}, "NaN"),
+        ({"Y": np.zeros((300, 4, 4, 3), np.uint8)}, "use tiny"),
+    ],
+)
+def test_data_that_cannot_be_used_is_refused_before_training(blobs, changed, said):
+    given = {"Y": blobs[0], "labels": blobs[1]} | changed
+    with pytest.raises(InputError, match=said):
+        quick().fit(**given)
+
+
+def test_more_samples_than_points_are_told_and_taken_as_all(blobs):
+    with pytest.warns(AdshWarning, match="samples=1000 is more than the 300"):
+        model = quick(samples=1000, outer=1).fit(*blobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        twin = quick(samples=300, outer=1).fit(*blobs)
+    assert np.array_equal(model.database_codes_, twin.database_codes_)
+
+
+def test_nothing_learned_is_given_before_fit():
+    model = quick()
+    for ask in (lambda: model.encode(np.zeros((1, 8))), lambda: model.database_codes_, lambda: model.code_for([1])):
+        with pytest.raises(NotFittedError, match="call fit"):
+            ask()
+
+
+def test_items_of_another_shape_are_refused_by_encode(blobs):
+    with pytest.raises(InputError, match=r"\(7,\), but the model was fitted on \(8,\)"):
+        quick(outer=1).fit(*blobs).encode(np.zeros((2, 7)))
