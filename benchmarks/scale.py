@@ -19,6 +19,9 @@ import tempfile
 import time
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # a second thread that waits for a busy core costs more than it gives
 
 import numpy as np
 import record

@@ -7,7 +7,9 @@ from adsh.errors import InputError
 from adsh.networks import NETWORKS
 
 
-@pytest.mark.parametrize(("name", "shape"), [("linear", (5,)), ("mlp", (5,)), ("tiny", (8, 8, 3)), ("tiny", (40, 28, 1))])
+@pytest.mark.parametrize(
+    ("name", "shape"), [("linear", (5,)), ("mlp", (5,)), ("tiny", (8, 8, 3)), ("tiny", (40, 28, 1))]
+)
 def test_a_network_by_name_gives_one_output_a_bit(name, shape):
     network = create_network(name, 12, shape).eval()
     batch = torch.rand((2, *shape)) if len(shape) == 1 else torch.rand((2, shape[2], shape[0], shape[1]))
