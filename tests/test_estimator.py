@@ -166,7 +166,7 @@ def test_the_device_is_chosen_and_the_reason_said(blobs, capsys):
 
 
 def test_a_lazy_database_is_read_only_where_sampled(blobs):
-    points, labels = blobs
+    points, _ = blobs
     n = 3_000_000
     source = LazyBatches(n, lambda i: points[i % 300])
     model = quick().fit(source, (np.arange(n) % 3).astype(np.uint8))

@@ -194,9 +194,10 @@ def test_a_crash_between_the_renames_leaves_the_old_model_to_load(model, blobs, 
 
 
 def test_a_process_killed_while_saving_leaves_a_whole_model(model, tmp_path):
-    """SIGKILL at ten moments of an endless series of saves: what loads is always whole."""
+    """SIGKILL at several moments of an endless series of saves: what loads is always whole."""
     model.save(tmp_path / "m")
-    script = f"import adsh\nm = adsh.load({str(tmp_path / 'm')!r})\nprint(1, flush=True)\nwhile 1: m.save({str(tmp_path / 'm')!r})"
+    script = f"import adsh\nfolder = {str(tmp_path / 'm')!r}\nm = adsh.load(folder)\nprint(1, flush=True)\n"
+    script += "while True:\n    m.save(folder)"
     rng = np.random.default_rng(0)
     for _ in range(4):
         process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-
 FLOOR = 0.3  # of the overall deviation: a dimension that hardly varies is not blown up to count as much as the rest
 
 
