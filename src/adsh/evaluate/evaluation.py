@@ -1,0 +1,187 @@
+"""A model judged on queries it has not seen, in two columns, as plain figures that can be saved and compared.
+
+    learned   the database codes as learned (V): a labelled database, which is ADSH's setting
+    network   the database coded by the network: items that nobody labelled
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..hamming.bits import Codes, distinct, unpack
+from .cases import Case, study
+from .ranking import Ranking
+from .ties import Divisor
+
+if TYPE_CHECKING:
+    from ..estimator import ADSH
+
+LEARNED, NETWORK = "learned", "network"
+COLUMNS = {LEARNED: "codes as learned", NETWORK: "codes by the network"}
+
+_CURVE = (1, 5, 10, 20, 50, *range(100, 2001, 100))  # places of the precision and recall curves
+_BLOCK = 1 << 18
+
+
+@dataclass(frozen=True)
+class Column:
+    """All figures of queries against one coding of the database."""
+
+    map_expected: float  # in expectation over the orders of tied items
+    map_stable: float  # ties in database order, for comparison with the literature
+    map_lowest: float  # over all orders of the ties
+    map_highest: float
+    ndcg: float
+    distinct_codes: int
+    ks: list[int]
+    precision: list[float]  # at each of ks
+    recall: list[float]
+    radius_precision: list[float]  # by Hamming radius 0 .. c; an empty look-up counts 0
+    radius_recall: list[float]
+    radius_returned: list[float]
+    similar_pairs: list[int]  # by Hamming distance 0 .. c
+    dissimilar_pairs: list[int]
+    balance: list[float]  # share of +1, bit by bit
+    correlation: list[list[float]]  # between the bits, over the database
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One model on one split. `about` says what was run: network, preset, seed, protocol, …"""
+
+    name: str
+    bits: int
+    queries: int
+    database: int
+    without_relevant: int  # queries to which nothing is relevant: they count 0
+    k: int | None  # MAP and NDCG over the first k
+    divisor: Divisor
+    columns: dict[str, Column]
+    about: dict[str, Any] = field(default_factory=dict)
+    history: list[dict[str, float]] = field(default_factory=list)
+    cases: dict[str, list[Case]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> Evaluation:
+        """What `to_json` gave."""
+        try:
+            columns = {name: Column(**column) for name, column in saved["columns"].items()}
+            cases = {name: [Case.from_json(case) for case in study] for name, study in saved["cases"].items()}
+            return cls(**{**saved, "columns": columns, "cases": cases})
+        except (KeyError, TypeError, AttributeError) as problem:
+            raise InputError(f"this is not an evaluation that adsh saved ({problem}): evaluate the model again") from None
+
+
+def evaluate_codes(
+    query_codes: Codes,
+    database_codes: Codes,
+    query_labels: Any,
+    database_labels: Any,
+    *,
+    bits: int,
+    k: int | None = None,
+    divisor: Divisor = "retrieved",
+) -> Column:
+    """One column: queries against one coding of the database."""
+    ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, graded=True)
+    return _column(ranking, database_codes, k, divisor)
+
+
+def evaluate_model(
+    model: ADSH,
+    queries: Any,
+    query_labels: Any,
+    database: Any,
+    database_labels: Any,
+    *,
+    name: str | None = None,
+    k: int | None = None,
+    divisor: Divisor = "retrieved",
+    cases: int = 5,
+    seed: int = 0,
+    about: dict[str, Any] | None = None,
+) -> Evaluation:
+    """Both columns of a fitted model; `database` and its labels are those it was fitted on, in that order.
+
+    `cases` queries, drawn by `seed`, are shown with their ten nearest.
+    """
+    if len(database) != len(model.code_table_):
+        raise InputError(
+            f"database has {len(database)} items, but the model was fitted on {len(model.code_table_)}: "
+            "evaluate on the database it was fitted on"
+        )
+    asked = model.encode(queries)
+    codings = {LEARNED: model.database_codes_, NETWORK: model.encode(database)}
+    columns, studies, without = {}, {}, 0
+    for column, codes in codings.items():
+        ranking = Ranking(asked, codes, query_labels, database_labels, bits=model.bits, graded=True)
+        columns[column] = _column(ranking, codes, k, divisor)
+        without = ranking.without_relevant
+        studies[column] = study(asked, codes, query_labels, database_labels, queries, database, cases, seed)
+    network = model.network if isinstance(model.network, str) else type(model.network).__name__
+    run = {"network": network, "preset": model.preset, "seed": model.seed, "device": str(model.device_)}
+    run["training_seconds"] = round(sum(record["seconds"] for record in model.history_), 2)
+    return Evaluation(
+        name=name or f"ADSH, {network}, {model.bits} bits",
+        bits=model.bits,
+        queries=len(asked),
+        database=len(database),
+        without_relevant=without,
+        k=k,
+        divisor=divisor,
+        columns=columns,
+        about={**run, **(about or {})},
+        history=[dict(record) for record in model.history_],
+        cases=studies,
+    )
+
+
+def _column(ranking: Ranking, database_codes: Codes, k: int | None, divisor: Divisor) -> Column:
+    ks = [place for place in _CURVE if place <= ranking.database] or [ranking.database]
+    lowest, highest = ranking.average_precision_bounds(k=k, divisor=divisor)
+    curve = ranking.precision_recall_by_radius()
+    similar, dissimilar = ranking.pairs_by_distance
+    balance, correlation, rows = bit_statistics(database_codes, ranking.bits)
+    return Column(
+        map_expected=ranking.mean_average_precision(k=k, divisor=divisor),
+        map_stable=ranking.mean_average_precision(k=k, divisor=divisor, ties="stable"),
+        map_lowest=lowest,
+        map_highest=highest,
+        ndcg=ranking.ndcg_at(k or ranking.database),
+        distinct_codes=rows,
+        ks=ks,
+        precision=ranking.precision_at(ks).tolist(),
+        recall=ranking.recall_at(ks).tolist(),
+        radius_precision=curve.precision.tolist(),
+        radius_recall=curve.recall.tolist(),
+        radius_returned=curve.returned.tolist(),
+        similar_pairs=similar.tolist(),
+        dissimilar_pairs=dissimilar.tolist(),
+        balance=balance.round(6).tolist(),
+        correlation=correlation.round(4).tolist(),
+    )
+
+
+def bit_statistics(codes: Codes, bits: int) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """(c,) share of +1 of each bit, (c, c) their correlation (0 for a bit that never varies), distinct codes."""
+    rows, _, counts = distinct(codes)
+    n = counts.sum()
+    sums, products = np.zeros(bits), np.zeros((bits, bits))
+    for start in range(0, len(rows), _BLOCK):
+        part, weight = unpack(rows[start : start + _BLOCK], bits).astype(np.float64), counts[start : start + _BLOCK]
+        sums += weight @ part
+        products += (part * weight[:, None]).T @ part
+    mean = sums / n
+    deviation = np.sqrt(np.maximum(1 - mean**2, 0.0))
+    scale = np.where(deviation > 1e-12, 1 / np.maximum(deviation, 1e-12), 0.0)
+    correlation = (products / n - np.outer(mean, mean)) * np.outer(scale, scale)
+    return (1 + mean) / 2, correlation, len(rows)
