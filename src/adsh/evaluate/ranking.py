@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..hamming.bits import check_bits, check_codes
+from ..hamming.bits import Codes, as_codes, check_bits, check_codes
 from ..learn.labels import LabelSets
 from . import ordered
 from . import ties as expected
@@ -210,14 +210,15 @@ def _check_choice(name: str, value: str, choices: Any) -> None:
         raise InputError(f"{name}={value!r}: give " + " or ".join(repr(choice) for choice in get_args(choices)))
 
 
-def _checked_pair(query_codes: Any, database_codes: Any, bits: int) -> tuple[Any, Any]:
-    widths = [np.shape(codes)[-1] for codes in (query_codes, database_codes) if np.ndim(codes) == 2]
-    if len(set(widths)) == 2:
+def _checked_pair(query_codes: Any, database_codes: Any, bits: int) -> tuple[Codes, Codes]:
+    queries, database = as_codes(query_codes, "query codes"), as_codes(database_codes, "database codes")
+    if queries.shape[1] != database.shape[1]:
         raise InputError(
-            f"query codes have {widths[0]} bytes a row and database codes {widths[1]}: encode both with one model"
+            f"query codes have {queries.shape[1]} bytes a row and database codes {database.shape[1]}: "
+            "encode both with one model"
         )
-    queries = check_codes(query_codes, bits, "query codes")
-    database = check_codes(database_codes, bits, "database codes")
+    check_codes(queries, bits, "query codes")
+    check_codes(database, bits, "database codes")
     if not len(queries) or not len(database):
         raise InputError(
             f"there are {len(queries)} query codes and {len(database)} database codes: give at least one of each"

@@ -176,7 +176,7 @@ def _harmonic_gap(start: Floats, length: Floats) -> Floats:
     end = start + length
     exact = _HARMONIC[np.minimum(end, _EXACT).astype(np.intp)] - _HARMONIC[np.minimum(start, _EXACT).astype(np.intp)]
     low, high = np.maximum(start, _EXACT) + 0.5, np.maximum(end, _EXACT) + 0.5
-    gap: Floats = exact + np.log1p((high - low) / low) + _harmonic_tail(high) - _harmonic_tail(low)
+    gap: Floats = exact + (np.log1p((high - low) / low) + (_harmonic_tail(high) - _harmonic_tail(low)))
     return gap
 
 

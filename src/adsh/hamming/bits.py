@@ -60,14 +60,20 @@ def distinct(codes: Codes) -> tuple[Codes, NDArray[np.intp], NDArray[np.int64]]:
     return codes[first], inverse.ravel(), counts
 
 
-def check_codes(codes: Any, bits: int, what: str = "codes") -> Codes:
-    """Packed codes of this length as given, or an error that names what they are and what was expected."""
+def as_codes(codes: Any, what: str = "codes") -> Codes:
+    """Packed codes of any length as an array, or an error that says what was given instead."""
     array = np.asarray(codes.detach().cpu() if hasattr(codes, "detach") else codes)
     if array.dtype != np.uint8 or array.ndim != 2:
         raise InputError(
             f"{what} have type {array.dtype} and shape {array.shape}: packed codes are uint8 of shape "
-            f"(n, {bytes_for(bits)}) for bits={bits}; pack +1/-1 with adsh.hamming.bits.pack"
+            "(n, bytes); pack +1/-1 with adsh.hamming.bits.pack"
         )
+    return array
+
+
+def check_codes(codes: Any, bits: int, what: str = "codes") -> Codes:
+    """Packed codes of this length, or an error that names both what they are and what was expected."""
+    array = as_codes(codes, what)
     if array.shape[1] != bytes_for(bits):
         raise InputError(
             f"{what} have {array.shape[1]} bytes a row, but bits={bits} needs {bytes_for(bits)}: "
