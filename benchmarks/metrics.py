@@ -24,9 +24,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import numpy as np
+import numpy as np  # noqa: E402  after the number of threads is set
 
-from adsh import metrics
+from adsh import metrics  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "results" / "benchmarks" / "metrics.json"
@@ -144,7 +144,16 @@ def measure_nuswide(distinct):
         query_codes = flip(rng, table[hot[n:].argmax(axis=1)], 0.05)
     before = peak_mb()
     seconds, value = best_of(
-        1, metrics.mean_average_precision, query_codes, codes, hot[n:], hot[:n], bits=BITS, k=5000, threads=1, device="cpu"
+        1,
+        metrics.mean_average_precision,
+        query_codes,
+        codes,
+        hot[n:],
+        hot[:n],
+        bits=BITS,
+        k=5000,
+        threads=1,
+        device="cpu",
     )
     after = peak_mb()
     sets = len(np.unique(np.packbits(hot, axis=1), axis=0))

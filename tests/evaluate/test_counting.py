@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from adsh.evaluate import counters, counting
 from adsh.evaluate.counters import ByCode, ByItem
-from adsh.evaluate.counting import Pairing, count
+from adsh.evaluate.counting import count
+from adsh.evaluate.pairing import Pairing
 from adsh.evaluate.relevance import GivenGrades, SharedLabels
-from adsh.hamming.bits import number_rows, pack
+from adsh.hamming.bits import as_words, number_rows, pack
 from adsh.learn.labels import LabelSets
 from tests.reference import metrics as plain
 
@@ -29,29 +30,32 @@ def case(seed, bits, n=45, q=6, codes=4, tags=5):
     return Pairing.of(pack(queries), pack(database), relevance, bits), want
 
 
-def by(kind, pairing, grades):
-    made = kind(pairing.database_codes, pairing.relevance, pairing.bits, grades)
+def by(way, pairing, grades):
     out = np.zeros((len(pairing.query_codes), grades, pairing.bits + 1), dtype=np.int64)
-    made.count(pairing.query_codes, pairing.query_kinds, out)
+    way(pairing, grades).count(slice(None), out)
     return out[pairing.places]
 
 
-def on_torch(*inputs):
+def by_code(pairing, grades):
+    return ByCode(pairing, grades, *number_rows(as_words(pairing.database_codes)))
+
+
+def on_torch(pairing, grades):
     from adsh.evaluate.torch_counter import OnDevice
 
-    return OnDevice(*inputs, "cpu")
+    return OnDevice(pairing, grades, "cpu")
 
 
-@pytest.mark.parametrize("kind", [ByCode, ByItem, on_torch])
+@pytest.mark.parametrize("way", [by_code, ByItem, on_torch])
 @given(seed=st.integers(0, 10_000), bits=st.sampled_from([1, 8, 12, 48, 64, 65, 127, 128, 255, 256, 300, 1024]))
 @settings(max_examples=40, deadline=None)  # the first example may import torch
-def test_every_way_of_counting_equals_a_double_loop(kind, seed, bits):
+def test_every_way_of_counting_equals_a_double_loop(way, seed, bits):
     pairing, want = case(seed, bits)
     highest = pairing.relevance.highest
-    graded = by(kind, pairing, highest + 1)
+    graded = by(way, pairing, highest + 1)
     assert np.array_equal(graded[:, : want.shape[1]], want)
     assert not graded[:, want.shape[1] :].any()
-    binary = by(kind, pairing, 2)
+    binary = by(way, pairing, 2)
     assert np.array_equal(binary, np.stack([want[:, 0], want[:, 1:].sum(axis=1)], axis=1))
 
 
@@ -59,7 +63,7 @@ def test_items_are_counted_over_many_blocks_and_threads(monkeypatch):
     """Odd block lengths leave a key over when keys are counted in pairs."""
     pairing, want = case(0, 16, n=301, q=33, codes=301)
     monkeypatch.setattr(counters, "_ITEMS", 37)
-    monkeypatch.setattr(counting, "_QUERIES", 4)
+    monkeypatch.setattr(counters, "_QUERIES", 4)
     monkeypatch.setattr(counting, "_THREADS_FROM", 1)
     got = count(pairing, graded=True, threads=3)[pairing.places]
     assert np.array_equal(got[:, : want.shape[1]], want)
@@ -68,7 +72,7 @@ def test_items_are_counted_over_many_blocks_and_threads(monkeypatch):
 def test_counts_too_large_for_two_in_one_float_are_kept_apart(monkeypatch):
     monkeypatch.setattr(counters, "_SHIFT", 3)
     pairing, want = case(3, 12)
-    assert np.array_equal(by(ByCode, pairing, 2)[:, 0], want[:, 0])
+    assert np.array_equal(by(by_code, pairing, 2)[:, 0], want[:, 0])
 
 
 @pytest.mark.parametrize(("codes", "kind"), [(4, ByCode), (4000, ByItem)])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..hamming.bits import as_words
 from ..hamming.distances import CodeColumns
-from .counting import Pairing
+from .pairing import Pairing
 from .relevance import Grades
 from .ties import Divisor, discounts
 
@@ -17,9 +17,9 @@ from .ties import Divisor, discounts
 def rankings(pairing: Pairing) -> Iterator[Grades]:
     """For each distinct query, the grades of all items in a stable order by distance."""
     columns, relevance = CodeColumns(pairing.database_codes), pairing.relevance
-    distances = np.empty(len(columns), dtype=columns.distance_type)
+    distances, scratch = np.empty(len(columns), dtype=columns.distance_type), columns.scratch()
     for words, kind in zip(as_words(pairing.query_codes), pairing.query_kinds, strict=True):
-        columns.distances(words, 0, distances)
+        columns.distances(words, 0, distances, scratch)
         order = np.argsort(distances, kind="stable")  # a radix sort for these types
         yield relevance.grades(np.array([kind]))[0][relevance.item_kinds[order]]
 

@@ -15,7 +15,8 @@ from ..learn.labels import LabelSets
 from . import ordered
 from . import ties as expected
 from .counters import Tally
-from .counting import Pairing, count
+from .counting import count
+from .pairing import Pairing
 from .relevance import GivenGrades, Grades, Relevance, SharedLabels
 from .ties import Divisor
 

@@ -31,7 +31,8 @@ def average_precision(total: Counts, relevant: Counts, k: int | None, divisor: D
     k, which is random where k cuts a tie; or "min", the smaller of k and the relevant items there are.
     """
     ties = _Ties(total, relevant, k)
-    sums = _expected_sum(ties.above, ties.found, ties.n, ties.r, ties.taken)
+    sums, some = np.zeros_like(ties.n), ties.r > 0
+    sums[some] = _expected_sum(*(part[some] for part in (ties.above, ties.found, ties.n, ties.r, ties.taken)))
     summed = sums.sum(axis=1)
     if k is None or divisor == "min":
         return _ratio(summed, np.minimum(ties.k, ties.all_relevant))

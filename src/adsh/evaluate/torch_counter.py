@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from ..errors import InputError
-from ..hamming.bits import Codes, unpack
-from .counters import Kinds, Tally
-from .relevance import Relevance
+from ..hamming.bits import unpack
+from .counters import Tally, queries_at_a_time
+from .pairing import Pairing
 
 _PAIRS = 1 << 24  # pairs of a query and an item held at a time
 
@@ -16,31 +16,31 @@ _PAIRS = 1 << 24  # pairs of a query and an item held at a time
 class OnDevice:
     """Counts over all items on a torch device. Sums of +1 and -1 up to 1024 are exact in any precision torch uses."""
 
-    def __init__(self, database: Codes, relevance: Relevance, bits: int, grades: int, device: str) -> None:
+    def __init__(self, pairing: Pairing, grades: int, device: str) -> None:
+        self._pairing, self._grades, self.step = pairing, grades, queries_at_a_time(pairing)
         try:
             self._device = torch.device(device)
-            self._database = self._to_device(unpack(database, bits))  # (n, c) int8
+            self._database = self._to_device(unpack(pairing.database_codes, pairing.bits))  # (n, c) int8
         except (RuntimeError, AssertionError) as problem:
             reason = str(problem).splitlines()[0]
             raise InputError(f"device={device!r} cannot be used ({reason}): pass device='cpu'") from problem
-        self._item_kinds = self._to_device(relevance.item_kinds.astype(np.int64))
-        self._relevance, self._bits, self._grades = relevance, bits, grades
+        self._item_kinds = self._to_device(pairing.relevance.item_kinds.astype(np.int64))
 
-    def count(self, codes: Codes, kinds: Kinds, out: Tally) -> None:
+    def count(self, block: slice, out: Tally) -> None:
         """Fills `out` for these queries."""
-        rows, row_of = np.unique(kinds, return_inverse=True)
-        grades = self._to_device(np.minimum(self._relevance.grades(rows), self._grades - 1).astype(np.int16))
+        bits, relevance = self._pairing.bits, self._pairing.relevance
+        queries = self._to_device(unpack(self._pairing.query_codes[block], bits)).float()  # (q, c)
+        rows, row_of = np.unique(self._pairing.query_kinds[block], return_inverse=True)
+        grades = self._to_device(np.minimum(relevance.grades(rows), self._grades - 1).astype(np.int16))
         row = self._to_device(row_of)
-        queries = self._to_device(unpack(codes, self._bits)).float()  # (q, c)
-        cells = self._grades * (self._bits + 1)
-        first_cell = cells * torch.arange(len(codes), device=self._device)[:, None]
-        counts = torch.zeros(len(codes) * cells, dtype=torch.int64, device=self._device)
-        step = max(1, _PAIRS // len(codes))
+        cells = out[0].size
+        first_cell = cells * torch.arange(len(queries), device=self._device)[:, None]
+        counts = torch.zeros(out.size, dtype=torch.int64, device=self._device)
+        step = max(1, _PAIRS // len(queries))
         for start in range(0, len(self._database), step):
             part = slice(start, start + step)
-            products = queries @ self._database[part].float().T  # (q, step)
-            distances = ((self._bits - products) / 2).long()
-            offsets = grades[row[:, None], self._item_kinds[part]].long() * (self._bits + 1)
+            distances = ((bits - queries @ self._database[part].float().T) / 2).long()  # (q, step)
+            offsets = grades[row[:, None], self._item_kinds[part]].long() * (bits + 1)
             counts += torch.bincount((first_cell + offsets + distances).ravel(), minlength=len(counts))
         out[:] = counts.reshape(out.shape).cpu().numpy()
 

@@ -93,10 +93,19 @@ def number_rows(words: NDArray[np.uint64]) -> tuple[int, NDArray[np.int64]]:
     """How many distinct rows there are, and each row's number among them, in lexicographic order."""
     count, numbers = 1, np.zeros(len(words), dtype=np.int64)
     for column in words.T:
-        values = np.unique(column)
-        numbers = numbers * len(values) + np.searchsorted(values, column)
-        if count > 1:  # both factors are at most n: their product fits an int64 up to 3e9 rows
-            values = np.unique(numbers)
-            numbers = np.searchsorted(values, numbers)
-        count = len(values)
+        distinct_here, numbers_here = _number(column)
+        if count == 1:
+            count, numbers = distinct_here, numbers_here
+        else:  # both factors are at most n: their product fits an int64 up to 3e9 rows
+            count, numbers = _number(numbers * distinct_here + numbers_here)
     return count, numbers
+
+
+def _number(values: NDArray[Any]) -> tuple[int, NDArray[np.int64]]:
+    """How many distinct values there are, and each one's number among them, ascending."""
+    order = np.argsort(values)
+    ordered = values[order]
+    steps = np.cumsum(ordered[1:] != ordered[:-1])
+    numbers = np.zeros(len(values), dtype=np.int64)
+    numbers[order[1:]] = steps
+    return int(steps[-1] + 1 if len(steps) else len(values)), numbers

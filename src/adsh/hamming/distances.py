@@ -1,4 +1,4 @@
-"""Hamming distances by popcount, from one code to many."""
+"""Hamming distances by popcount."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from .bits import Codes, as_words
 
 Distances = NDArray[np.unsignedinteger[Any]]
+Words = NDArray[np.uint64]
 
-_AT_A_TIME = 1 << 14  # codes: their XOR stays in the second-level cache
+_AT_A_TIME = 1 << 16  # codes: their XOR stays in the second-level cache
 
 
 class CodeColumns:
@@ -24,17 +25,26 @@ class CodeColumns:
     def __len__(self) -> int:
         return len(self._columns[0])
 
-    def distances(self, code: NDArray[np.uint64], start: int, out: Distances) -> Distances:
-        """The distances from `code` (words,) to the codes from `start` on, as many as `out` takes."""
-        scratch = np.empty(min(len(out), _AT_A_TIME), dtype=np.uint64)
-        for at in range(0, len(out), _AT_A_TIME):
-            here = out[at : at + _AT_A_TIME]
+    def scratch(self) -> Words:
+        """What `distances` needs to work in; one for each thread."""
+        return np.empty(min(len(self), _AT_A_TIME), dtype=np.uint64)
+
+    def distances(self, code: Words, start: int, out: Distances, scratch: Words) -> None:
+        """Fills `out` with the distances from `code` (words,) to as many codes, from number `start` on."""
+        for at in range(0, len(out), len(scratch)):
+            here = out[at : at + len(scratch)]
             differing = scratch[: len(here)]
-            part = slice(start + at, start + at + len(here))
-            for number, (column, word) in enumerate(zip(self._columns, code, strict=True)):
-                np.bitwise_xor(column[part], word, out=differing)
+            first = start + at
+            for number, word in enumerate(code):
+                np.bitwise_xor(self._columns[number, first : first + len(here)], word, out=differing)
                 if number:
                     here += np.bitwise_count(differing)
                 else:
                     np.bitwise_count(differing, out=here)
-        return out
+
+    def table(self, codes: Codes) -> Distances:
+        """(len(codes), n) distances of a few codes to all."""
+        distances = np.zeros((len(codes), len(self)), dtype=self.distance_type)
+        for column, words in zip(self._columns, as_words(codes).T, strict=True):
+            distances += np.bitwise_count(column ^ words[:, None])
+        return distances
