@@ -63,6 +63,7 @@ def test_items_are_counted_over_many_blocks_and_threads(monkeypatch):
     """Odd block lengths leave a key over when keys are counted in pairs."""
     pairing, want = case(0, 16, n=301, q=33, codes=301)
     monkeypatch.setattr(counters, "_ITEMS", 37)
+    monkeypatch.setattr(counters, "_ROWS", 3)
     monkeypatch.setattr(counters, "_QUERIES", 4)
     monkeypatch.setattr(counting, "_THREADS_FROM", 1)
     got = count(pairing, graded=True, threads=3)[pairing.places]

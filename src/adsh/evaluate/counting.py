@@ -28,18 +28,21 @@ def count(pairing: Pairing, *, graded: bool = False, threads: int | None = None,
     grades = pairing.relevance.highest + 1 if graded else 2
     counter = _counter(pairing, grades, device)
     counts = np.zeros((q, grades, pairing.bits + 1), dtype=np.int64)
-    blocks = [slice(start, start + counter.step) for start in range(0, q, counter.step)]
+    if q * n < _THREADS_FROM or not isinstance(counter, ByItem):
+        threads = 1
+    threads = threads or len(os.sched_getaffinity(0))
+    step = min(counter.step, -(-q // threads))
+    blocks = [slice(start, start + step) for start in range(0, q, step)]
 
     def fill(block: slice) -> None:
         counter.count(block, counts[block])
 
-    threads = threads or len(os.sched_getaffinity(0))
-    if threads > 1 and q * n >= _THREADS_FROM and isinstance(counter, ByItem):
-        with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter while it counts
-            list(pool.map(fill, blocks))
-    else:
+    if len(blocks) == 1 or threads == 1:
         for block in blocks:
             fill(block)
+    else:
+        with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter while it counts
+            list(pool.map(fill, blocks))
     return counts
 
 
