@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["ADSH", "AdshError", "AdshWarning", "LabelSets", "create_network", "load"]
+__all__ = ["ADSH", "AdshError", "AdshWarning", "LabelSets", "create_network", "load", "metrics"]
 
 if TYPE_CHECKING:
     from .errors import AdshError, AdshWarning
     from .estimator import ADSH, load
+    from .evaluate import metrics
     from .learn.labels import LabelSets
     from .networks import create_network
 
@@ -17,6 +18,7 @@ _HOMES = {
     "load": "estimator",
     "create_network": "networks",
     "LabelSets": "learn.labels",
+    "metrics": "evaluate",
     "AdshError": "errors",
     "AdshWarning": "errors",
 }

@@ -58,3 +58,54 @@ def distinct(codes: Codes) -> tuple[Codes, NDArray[np.intp], NDArray[np.int64]]:
     key = words[:, 0] if words.shape[1] == 1 else words.view([("", np.uint64)] * words.shape[1]).ravel()
     _, first, inverse, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     return codes[first], inverse.ravel(), counts
+
+
+def as_codes(codes: Any, what: str = "codes") -> Codes:
+    """Packed codes of any length as an array, or an error that says what was given instead."""
+    array = np.asarray(codes.detach().cpu() if hasattr(codes, "detach") else codes)
+    if array.dtype != np.uint8 or array.ndim != 2:
+        raise InputError(
+            f"{what} have type {array.dtype} and shape {array.shape}: packed codes are uint8 of shape "
+            "(n, bytes); pack +1/-1 with adsh.hamming.bits.pack"
+        )
+    return array
+
+
+def check_codes(codes: Any, bits: int, what: str = "codes") -> Codes:
+    """Packed codes of this length, or an error that names both what they are and what was expected."""
+    array = as_codes(codes, what)
+    if array.shape[1] != bytes_for(bits):
+        raise InputError(
+            f"{what} have {array.shape[1]} bytes a row, but bits={bits} needs {bytes_for(bits)}: "
+            f"pass bits={array.shape[1] * 8}, or encode with a {bits}-bit model"
+        )
+    padding = bytes_for(bits) * 8 - bits
+    if padding and (array[:, -1] & ((1 << padding) - 1)).any():
+        row = int(np.flatnonzero(array[:, -1] & ((1 << padding) - 1))[0])
+        raise InputError(
+            f"{what} have a 1 among the {padding} padding bits of row {row}, but bits={bits} uses only {bits} of "
+            f"{bytes_for(bits) * 8} bits: pass the bits they were packed with"
+        )
+    return array
+
+
+def number_rows(words: NDArray[np.uint64]) -> tuple[int, NDArray[np.int64]]:
+    """How many distinct rows there are, and each row's number among them, in lexicographic order."""
+    count, numbers = 1, np.zeros(len(words), dtype=np.int64)
+    for column in words.T:
+        distinct_here, numbers_here = _number(column)
+        if count == 1:
+            count, numbers = distinct_here, numbers_here
+        else:  # both factors are at most n: their product fits an int64 up to 3e9 rows
+            count, numbers = _number(numbers * distinct_here + numbers_here)
+    return count, numbers
+
+
+def _number(values: NDArray[Any]) -> tuple[int, NDArray[np.int64]]:
+    """How many distinct values there are, and each one's number among them, ascending."""
+    order = np.argsort(values)
+    ordered = values[order]
+    steps = np.cumsum(ordered[1:] != ordered[:-1])
+    numbers = np.zeros(len(values), dtype=np.int64)
+    numbers[order[1:]] = steps
+    return int(steps[-1] + 1 if len(steps) else len(values)), numbers

@@ -1,0 +1,73 @@
+"""How many items of each grade lie at each Hamming distance from each query: all that most metrics read.
+
+Distances take c + 1 values, so nothing needs sorting, and nothing of size queries x database exists beyond
+a block.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ..hamming.bits import as_words, number_rows
+from .counters import ByCode, ByItem, Counter, Tally
+from .pairing import Pairing
+
+_THREADS_FROM = 1 << 28  # pairs from which a second thread is worth starting
+
+
+def count(pairing: Pairing, *, graded: bool = False, threads: int | None = None, device: str = "auto") -> Tally:
+    """(q, grades, c + 1) items of each grade at each distance from each distinct query.
+
+    Grades are 0 and 1, or all from 0 to the highest if `graded`.
+    """
+    q, n = len(pairing.query_codes), len(pairing.database_codes)
+    grades = pairing.relevance.highest + 1 if graded else 2
+    counter = _counter(pairing, grades, device)
+    counts = np.zeros((q, grades, pairing.bits + 1), dtype=np.int64)
+    if q * n < _THREADS_FROM or not isinstance(counter, ByItem):
+        threads = 1
+    threads = threads or len(os.sched_getaffinity(0))
+    step = min(counter.step, -(-q // threads))
+    blocks = [slice(start, start + step) for start in range(0, q, step)]
+
+    def fill(block: slice) -> None:
+        counter.count(block, counts[block])
+
+    if len(blocks) == 1 or threads == 1:
+        for block in blocks:
+            fill(block)
+    else:
+        with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter while it counts
+            list(pool.map(fill, blocks))
+    return counts
+
+
+def _counter(pairing: Pairing, grades: int, device: str) -> Counter:
+    """The cheapest way to count these: the costs, in steps of ByItem, are as measured."""
+    on = _torch_device(device)
+    if on is not None:
+        from .torch_counter import OnDevice
+
+        return OnDevice(pairing, grades, on)
+    q, n = len(pairing.query_codes), len(pairing.database_codes)
+    kinds = len(np.unique(pairing.query_kinds))
+    codes, numbers = number_rows(as_words(pairing.database_codes))
+    if 4 * q * codes + kinds * pairing.relevance.columns <= q * n:  # there are at least as many groups as columns
+        by_code = ByCode(pairing, grades, codes, numbers)
+        if 4 * q * codes + kinds * by_code.groups <= q * n:
+            return by_code
+    return ByItem(pairing, grades)
+
+
+def _torch_device(device: str) -> str | None:
+    """The torch device to count on, or None for NumPy: torch is imported only where a GPU is asked for."""
+    if device == "cpu":
+        return None
+    if device != "auto":
+        return device
+    torch = sys.modules.get("torch")
+    return "cuda" if torch is not None and torch.cuda.is_available() else None
