@@ -11,7 +11,7 @@ def run(script):
 
 
 def test_the_public_names_are_the_intended_ones():
-    assert set(adsh.__all__) == {"ADSH", "AdshError", "AdshWarning", "LabelSets", "create_network", "load"}
+    assert set(adsh.__all__) == {"ADSH", "AdshError", "AdshWarning", "LabelSets", "create_network", "load", "metrics"}
     for name in adsh.__all__:
         assert getattr(adsh, name) is not None
     assert set(adsh.__all__) <= set(dir(adsh))
@@ -27,6 +27,8 @@ import adsh
 from adsh.learn import CodeTable
 table = CodeTable([0, 1, 0], 8)
 table.update([0, 1], [[.5] * 8, [-.5] * 8], 1.0)
+import adsh.evaluate
+adsh.metrics.mean_average_precision([[1]], [[1], [2]], [0], [0, 1], bits=8)
 print(adsh.__version__, len(table.rows))
 """
     done = run(script)

@@ -1,5 +1,15 @@
-"""How good a ranking by Hamming distance is. Needs no torch."""
+"""How good a ranking by Hamming distance is: metrics, a model's evaluation in two columns, and its report. No torch."""
 
 from . import metrics
+from .evaluation import Evaluation, evaluate_codes, evaluate_model
+from .report import compare_reports, read_report, write_report
 
-__all__ = ["metrics"]
+__all__ = [
+    "Evaluation",
+    "compare_reports",
+    "evaluate_codes",
+    "evaluate_model",
+    "metrics",
+    "read_report",
+    "write_report",
+]

@@ -1,7 +1,7 @@
 """A model judged on queries it has not seen, in two columns, as plain figures that can be saved and compared.
 
-    learned   the database codes as learned (V): a labelled database, which is ADSH's setting
-    network   the database coded by the network: items that nobody labelled
+learned   the database codes as learned (V): a labelled database, which is ADSH's setting
+network   the database coded by the network: items that nobody labelled
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ class Evaluation:
             cases = {name: [Case.from_json(case) for case in study] for name, study in saved["cases"].items()}
             return cls(**{**saved, "columns": columns, "cases": cases})
         except (KeyError, TypeError, AttributeError) as problem:
-            raise InputError(f"this is not an evaluation that adsh saved ({problem}): evaluate the model again") from None
+            raise InputError(
+                f"this is not an evaluation that adsh saved ({problem}): evaluate the model again"
+            ) from None
 
 
 def evaluate_codes(

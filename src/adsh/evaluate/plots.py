@@ -23,7 +23,7 @@ INK = "#010203"  # text and axes; the page replaces it by the reader's text colo
 COLOURS = ("#2f7ed8", "#e08214", "#1a9e77", "#d6448c", "#7d6bd0", "#a6761d", "#5aa9c7", "#888888")
 SIMILAR, DISSIMILAR = COLOURS[2], COLOURS[3]
 
-_STYLE = {
+_STYLE: Any = {
     "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#808080",
     "grid.alpha": 0.25, "grid.linewidth": 0.6, "axes.axisbelow": True, "axes.linewidth": 0.7,
@@ -120,7 +120,9 @@ def bit_balance(evaluations: Sequence[Evaluation]) -> Figure | None:
     """Share of +1 of each bit: a half is balanced."""
     figure, (axes,) = _canvas(1)
     for label, colour, line, column, _ in _series(evaluations):
-        axes.plot(range(1, len(column.balance) + 1), column.balance, "o" + line, color=colour, label=label, markersize=3)
+        axes.plot(
+            range(1, len(column.balance) + 1), column.balance, "o" + line, color=colour, label=label, markersize=3
+        )
     axes.axhline(0.5, color="#808080", linewidth=0.8)
     axes.set(xlabel="bit", ylabel="share of +1", ylim=(-0.03, 1.03))
     _legend(axes)
@@ -138,7 +140,7 @@ def bit_correlation(evaluations: Sequence[Evaluation]) -> Figure | None:
         axes.set_title(label)
         axes.grid(visible=False)
         axes.set(xlabel="bit", ylabel="bit")
-    figure.colorbar(image, ax=list(panels), shrink=0.7, label="correlation").outline.set_visible(False)  # type: ignore[operator]
+    figure.colorbar(image, ax=list(panels), shrink=0.7, label="correlation").outline.set_visible(False)
     return figure
 
 
@@ -220,9 +222,8 @@ def _legend(axes: Axes) -> None:
         return
     across = 2 if max(map(len, labels)) <= 30 else 1  # below the figure rather than over the lines
     axes.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=across)
-    figure = axes.get_figure()
-    drawn = figure.get_axes()
-    if axes is drawn[0]:  # once a figure: room for the rows of the legend
+    figure = axes.get_figure(root=True)
+    if figure is not None and axes is figure.get_axes()[0]:  # once a figure: room for the rows of the legend
         width, height = figure.get_size_inches()
         figure.set_size_inches(width, height + 0.21 * -(-len(labels) // across))
 

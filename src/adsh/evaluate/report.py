@@ -54,7 +54,9 @@ def read_report(folder: str | Path) -> list[Evaluation]:
     if not isinstance(saved, dict) or saved.get("format") != FORMAT:
         raise InputError(f"{path} is not a report of adsh: give a folder with a {JSON}")
     if saved["format_version"] > FORMAT_VERSION:
-        raise InputError(f"{path} has format version {saved['format_version']}, newer than this adsh reads: upgrade adsh")
+        raise InputError(
+            f"{path} has format version {saved['format_version']}, newer than this adsh reads: upgrade adsh"
+        )
     return [Evaluation.from_json(evaluation) for evaluation in saved["evaluations"]]
 
 
@@ -66,7 +68,7 @@ def compare_reports(reports: Sequence[str | Path], folder: str | Path, *, title:
 
 def table(evaluations: Sequence[Evaluation]) -> list[tuple[str, ...]]:
     """A row for each column of each evaluation."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for evaluation in evaluations:
         for name, column in evaluation.columns.items():
             at_100 = column.precision[column.ks.index(100)] if 100 in column.ks else column.precision[-1]
@@ -100,7 +102,8 @@ def _markdown(
         over = "all items" if evaluation.k is None else f"the first {evaluation.k:,}, divisor {evaluation.divisor}"
         lines.append(
             f"- **{evaluation.name}**: {evaluation.queries:,} queries, {evaluation.database:,} database items, "
-            f"MAP and NDCG over {over}; {evaluation.without_relevant:,} queries have no relevant item and count 0. {about}"
+            f"MAP and NDCG over {over}; {evaluation.without_relevant:,} queries have no relevant item and count 0. "
+            f"{about}"
         )
     lines.append("")
     for name, caption in captions.items():
