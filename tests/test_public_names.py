@@ -28,7 +28,9 @@ from adsh.learn import CodeTable
 table = CodeTable([0, 1, 0], 8)
 table.update([0, 1], [[.5] * 8, [-.5] * 8], 1.0)
 import adsh.evaluate
-adsh.metrics.mean_average_precision([[1]], [[1], [2]], [0], [0, 1], bits=8)
+from adsh.hamming.bits import pack
+codes = pack(table.dense())
+adsh.metrics.mean_average_precision(codes[:1], codes, [0], [0, 1, 0], bits=8)
 print(adsh.__version__, len(table.rows))
 """
     done = run(script)
