@@ -10,6 +10,7 @@ fast             the shortest run that is still better than the published figure
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
 from typing import Any, Literal
 
 from .errors import InputError
@@ -39,12 +40,14 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in ("samples", "outer", "inner", "batch_size"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name}={value!r}: give a whole number of at least 1")
-        for name, least in (("gamma", 0.0), ("lr", 0.0)):
+            object.__setattr__(self, name, int(value))
+        for name in ("gamma", "lr"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < float("inf"):
-                raise InputError(f"{name}={value!r}: give a number of at least {least:g}")
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < float("inf"):
+                raise InputError(f"{name}={value!r}: give a number of at least 0")
+            object.__setattr__(self, name, float(value))
 
 
 # facts about the authors' programs: SGD without momentum, weight decay 5e-4, T_in 3, m 2000, batch 64
@@ -65,8 +68,11 @@ _PRESETS: dict[str, Recipe] = {
     ),
 }  # fmt: skip
 
-# What changes for multi-label data (the paper's NUS-WIDE values), and for networks that are not pre-trained images'.
-_MULTI_LABEL: dict[str, dict[str, Any]] = {"paper": {"samples": 2000, "inner": 5}}
+# What changes for multi-label data (their values for NUS-WIDE), and for small networks.
+_MULTI_LABEL: dict[str, dict[str, Any]] = {
+    "paper": {"samples": 2000, "inner": 5},
+    "authors-matlab": {"lr": 10**-4.5},
+}
 _SMALL = {"samples": 2000, "batch_size": 64, "weight_decay": 1e-4}
 _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "linear"): {**_SMALL, "outer": 50, "lr": 1e-2},

@@ -25,5 +25,10 @@ class MissingExtraError(AdshError, ImportError):
     """An optional dependency is not installed; the message holds the command that adds it."""
 
 
+def first_line(problem: BaseException) -> str:
+    """What another library's error says, for use inside one of these."""
+    return (str(problem).splitlines() or [type(problem).__name__])[0]
+
+
 class AdshWarning(UserWarning):
     """Something was changed or left out, and the user should know."""

@@ -6,6 +6,7 @@ import copy
 import inspect
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from . import config
 from .data import Items, as_items
 from .data.feed import Feed
 from .device import DeviceChoice, choose_device, threads_for
-from .errors import AdshWarning, InputError, NotFittedError
-from .files import check_writable
+from .errors import AdshWarning, InputError, NotFittedError, first_line
 from .hamming.bits import Codes, bytes_for, check_bits, pack
 from .learn import CodeTable, LabelSets, LearnedCodes
 from .learn.learned_codes import NewLabels
 from .learn.loop import Record, learn, network_outputs
+from .model_folder import check_target, read, write
 from .networks import create_network
 from .progress import Progress
 
@@ -45,7 +46,8 @@ class ADSH:
     seed        the same seed, data and machine give the same codes
     progress    "auto" shows a line on a terminal; True or False
 
-    After `fit`: database_codes_, code_table_, history_, network_, device_, recipe_.
+    After `fit`: database_codes_ and code_table_, the table of distinct rows behind them (`rows`, `row_numbers`,
+    `dense()`); history_, network_, device_, and recipe_, the values used.
     """
 
     history_: list[Record]
@@ -54,6 +56,8 @@ class ADSH:
     recipe_: config.Recipe
     code_table_: LearnedCodes
     input_shape_: tuple[int, ...]
+    fitted_params_: dict[str, Any]  # as they were when fit was called
+    _new_labels: NewLabels | None
 
     def __init__(
         self,
@@ -112,19 +116,20 @@ class ADSH:
         if asked.shape != items.shape:
             raise InputError(f"queries have items of shape {asked.shape}, but those of Y have {items.shape}")
         table = self._table(items, asked if queries is not None else None, labels, query_labels, similarity)
-        choice = choose_device(self.device)
         recipe = self._recipe(table)
-        table_bytes = len(items) * 4 + 1_000_000
+        choice = choose_device(self.device)
+        left_out = np.flatnonzero(table.row_numbers() == len(table.rows)) if table.points < len(items) else None
+        if left_out is not None:
+            items.read_through(left_out)  # they are coded after training: what cannot be read is told before it
 
         devices = [choice.device] if choice.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(self.seed)
+            torch.manual_seed(int(self.seed))
             network = self._network(bits, items.shape, recipe).to(choice.device)
             feed = Feed(asked, choice.device)
             _try_out(network, feed, bits)
             if save_to is not None:
-                weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
-                check_writable(Path(save_to), weights + table_bytes)
+                check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
             progress.say(f"device {choice}")
             progress.say(f"{len(items):,} points, {len(table.rows):,} rows, {bits} bits, preset {self.preset}")
 
@@ -134,42 +139,30 @@ class ADSH:
                     callback(record)
 
             with threads_for(network, choice.device):
-                self.history_ = learn(
-                    network,
-                    feed,
-                    table,
-                    recipe,
-                    device=choice.device,
-                    seed=int(self.seed),
-                    after_outer=after_outer,
+                history = learn(
+                    network, feed, table, recipe, device=choice.device, seed=int(self.seed), after_outer=after_outer
                 )
+            others = None if left_out is None else _encode(network, items, choice.device, bits, left_out)
 
-        self.network_, self.device_, self.recipe_, self.input_shape_ = (
-            network.eval(),
-            choice,
-            recipe,
-            items.shape,
-        )
-        left_out = np.flatnonzero(table.row_numbers() == len(table.rows)) if table.points < len(items) else None
-        others = None if left_out is None else self._encode(items, left_out)
+        self.network_, self.device_, self.recipe_, self.history_ = network.eval(), choice, recipe, history
+        self.input_shape_, self.fitted_params_ = items.shape, self.get_params()
         self.code_table_ = LearnedCodes.of(table, others)
-        self._new_labels = None
-        if table.label_sets is not None and table.query_label_sets is not None and table.last_update is not None:
-            self._new_labels = NewLabels(self.code_table_, table.label_sets, table.query_label_sets, table.last_update)
+        self._new_labels = NewLabels.of(table, self.code_table_)
         if save_to is not None:
             self.save(save_to)
         return self
 
     def encode(self, X: Any) -> Codes:
         """(n, bytes) packed codes of new items, by the network: u = sign(F(x))."""
-        return self._encode(self._new_items(X))
+        items = self._new_items(X)
+        return _encode(self.network_, items, self.device_.device, self.code_table_.bits, range(len(items)))
 
     def outputs(self, X: Any) -> NDArray[np.float32]:
         """(n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
         items = self._new_items(X)
         feed = Feed(items, self.device_.device)
         with threads_for(self.network_, self.device_.device):
-            batches = network_outputs(self.network_, feed, np.arange(len(items)))
+            batches = network_outputs(self.network_, feed, range(len(items)))
             return np.concatenate([batch.cpu().numpy() for batch in batches])
 
     @property
@@ -186,12 +179,12 @@ class ADSH:
         self._check_fitted()
         if self._new_labels is None:
             raise InputError("this model was fitted on a given similarity, not on labels: code new items with encode()")
-        return self._new_labels.codes(LabelSets.of(labels))
+        sets = LabelSets.of(labels)
+        _check_width(labels, sets, self._new_labels.database, "labels")
+        return self._new_labels.codes(sets)
 
     def save(self, folder: str | Path) -> None:
         """Writes the model into a folder, whole or not at all; an older model there is replaced."""
-        from .model_folder import write
-
         self._check_fitted()
         write(self, Path(folder))
 
@@ -229,7 +222,13 @@ class ADSH:
         if (query_labels is not None) and (queries is None or similarity is not None):
             raise InputError("query_labels go with queries and labels: give all three")
         if similarity is not None:
-            asked, shape = n if queries is None else len(queries), np.shape(similarity)
+            asked = n if queries is None else len(queries)
+            if isinstance(similarity, list | tuple):
+                try:
+                    similarity = np.asarray(similarity)
+                except ValueError:
+                    raise InputError("similarity is a list of rows of unlike lengths: give a matrix") from None
+            shape = np.shape(similarity)
             if tuple(shape) != (asked, n):
                 wanted = f"{asked} x {n} (queries x database)" if queries is not None else f"{n} x {n}"
                 raise InputError(f"similarity has shape {tuple(shape)}, but these items need {wanted}")
@@ -240,6 +239,7 @@ class ADSH:
             if query_labels is None:
                 raise InputError("queries without query_labels: give the queries' labels too")
             asking = _labels_for(queries, query_labels, "query_labels", "queries")
+            _check_width(query_labels, asking, database, "query_labels")
         return CodeTable(database, self.bits, queries=asking, unlabelled=self.unlabelled)
 
     def _recipe(self, table: CodeTable) -> config.Recipe:
@@ -249,15 +249,14 @@ class ADSH:
         spec = getattr(self.network, "adsh_spec", None)
         name = self.network if isinstance(self.network, str) else spec["name"] if spec else "module"
         recipe = config.recipe(self.preset, name, multi_label=multi, **given)
-        candidates = table.candidates()
-        available = candidates if isinstance(candidates, int) else len(candidates)
-        if self.samples is not None and self.samples > available:
+        if self.samples is not None and self.samples > table.askers:
             warnings.warn(
-                f"samples={self.samples} is more than the {available} points to sample from: all of them are taken",
+                f"samples={self.samples} is more than the {table.askers} points to sample from: all of them are taken",
                 AdshWarning,
                 stacklevel=3,
             )
-        return recipe
+        gamma = 0.0 if table.separate_queries else recipe.gamma  # eq. (3) has no gamma term
+        return replace(recipe, samples=min(recipe.samples, table.askers), gamma=gamma)
 
     def _network(self, bits: int, shape: tuple[int, ...], recipe: config.Recipe) -> nn.Module:
         if isinstance(self.network, nn.Module):
@@ -276,17 +275,6 @@ class ADSH:
             raise InputError(f"items of X have shape {items.shape}, but the model was fitted on {self.input_shape_}")
         return items
 
-    def _encode(self, items: Items, indices: NDArray[np.int64] | None = None) -> Codes:
-        """Packed codes, batch by batch: the outputs of a large collection never exist at once."""
-        indices = np.arange(len(items)) if indices is None else indices
-        codes = np.empty((len(indices), bytes_for(self.bits)), dtype=np.uint8)
-        at = 0
-        with threads_for(self.network_, self.device_.device):
-            for batch in network_outputs(self.network_, Feed(items, self.device_.device), indices):
-                codes[at : at + len(batch)] = pack(batch.cpu().numpy())
-                at += len(batch)
-        return codes
-
     def _check_fitted(self) -> None:
         if not hasattr(self, "code_table_"):
             raise NotFittedError("this ADSH is not fitted yet: call fit, or adsh.load a saved model")
@@ -294,8 +282,6 @@ class ADSH:
 
 def load(folder: str | Path, *, network: nn.Module | None = None, device: str | None = None) -> ADSH:
     """The model saved in `folder`; `network` is needed where it was fitted with a module of the user's own."""
-    from .model_folder import read
-
     return read(Path(folder), network=network, device=device)
 
 
@@ -304,6 +290,28 @@ def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:
     if len(sets) != len(items):
         raise InputError(f"{what} are for {len(sets)} points, but {whose} has {len(items)}: give one label set a point")
     return sets
+
+
+def _check_width(given: Any, labels: LabelSets, database: LabelSets, what: str) -> None:
+    """A multi-hot table means the same labels only if it is as wide as the database's."""
+    if getattr(given, "ndim", 1) == 2 and len(labels.names) != len(database.names):
+        raise InputError(
+            f"{what} are multi-hot of {len(labels.names)} columns, but the database has {len(database.names)} labels: "
+            "use the same columns"
+        )
+
+
+def _encode(
+    network: nn.Module, items: Items, device: torch.device, bits: int, indices: NDArray[np.int64] | range
+) -> Codes:
+    """Packed codes, batch by batch: the outputs of a large collection never exist at once."""
+    codes = np.empty((len(indices), bytes_for(bits)), dtype=np.uint8)
+    at = 0
+    with threads_for(network, device):
+        for batch in network_outputs(network, Feed(items, device), indices):
+            codes[at : at + len(batch)] = pack(batch.cpu().numpy())
+            at += len(batch)
+    return codes
 
 
 def _try_out(network: nn.Module, feed: Feed, bits: int) -> None:
@@ -319,7 +327,7 @@ def _try_out(network: nn.Module, feed: Feed, bits: int) -> None:
             width = tuple(network(sample[:2]).shape)
     except (RuntimeError, ValueError, TypeError, AttributeError) as problem:
         shape = tuple(sample.shape[1:])
-        raise InputError(f"the network cannot take inputs of shape {shape}: {str(problem).splitlines()[0]}") from None
+        raise InputError(f"the network cannot take inputs of shape {shape}: {first_line(problem)}") from None
     if width != (len(sample[:2]), bits):
         raise InputError(
             f"the network gives outputs of shape {width} for {len(sample[:2])} items, but bits={bits} needs "

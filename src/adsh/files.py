@@ -19,16 +19,19 @@ def _previous(folder: Path) -> Path:
 
 
 def check_writable(folder: Path, needed_bytes: int) -> None:
-    """Raises where `folder` could not be written: better before hours of training than after."""
+    """Raises where `folder` could not be made or replaced: better before hours of training than after."""
+    folder = folder.resolve()
     if folder.exists() and not folder.is_dir():
         raise ModelFolderError(f"{folder} is a file: give a folder to save to")
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if folder == Path.cwd() or os.path.ismount(folder):
+        raise ModelFolderError(f"{folder} is the working directory or a disk's root: give a folder below it")
+    beside = next(parent for parent in folder.parents if parent.exists())
     try:
-        with tempfile.TemporaryFile(dir=existing):
+        with tempfile.TemporaryFile(dir=beside):
             pass
     except OSError as problem:
-        raise ModelFolderError(f"cannot write to {folder}: {_reason(problem)}; choose another folder") from None
-    free = shutil.disk_usage(existing).free
+        raise ModelFolderError(f"cannot write to {beside}: {_reason(problem)}; choose another folder") from None
+    free = shutil.disk_usage(beside).free
     if free < needed_bytes:
         raise ModelFolderError(
             f"not enough space for {folder}: {needed_bytes / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB free; "
@@ -41,14 +44,15 @@ def replacing(folder: Path) -> Iterator[Path]:
     """A new folder beside `folder`, to be filled; it takes the name when the block ends without an error.
 
     A crash at any moment leaves the old folder or the new one: between the two renames the old one has the
-    name that `find_whole` looks under.
+    name that `find_whole` looks under. Files that the new folder does not hold are kept.
     """
+    folder = folder.resolve()
     new, previous = folder.parent / f".{folder.name}.new", _previous(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         if previous.exists():  # a crash came between the renames, or just after them
             if folder.exists():
-                shutil.rmtree(previous)
+                _take_over(previous, folder)
             else:
                 previous.rename(folder)
         shutil.rmtree(new, ignore_errors=True)
@@ -65,7 +69,8 @@ def replacing(folder: Path) -> Iterator[Path]:
                 previous.rename(folder)
             raise
         _sync(folder.parent)
-        shutil.rmtree(previous, ignore_errors=True)
+        if previous.exists():
+            _take_over(previous, folder)
     except OSError as problem:
         if isinstance(problem, ModelFolderError):
             raise
@@ -74,8 +79,17 @@ def replacing(folder: Path) -> Iterator[Path]:
         shutil.rmtree(new, ignore_errors=True)
 
 
+def _take_over(previous: Path, folder: Path) -> None:
+    """Moves into `folder` what only the previous one holds, and removes the rest of that."""
+    for path in previous.iterdir():
+        if not (folder / path.name).exists():
+            path.rename(folder / path.name)
+    shutil.rmtree(previous)
+
+
 def find_whole(folder: Path) -> Path:
     """Where the last whole version of `folder` is."""
+    folder = folder.resolve()
     return folder if folder.exists() or not _previous(folder).exists() else _previous(folder)
 
 

@@ -23,10 +23,10 @@ Asymmetric Deep Supervised Hashing (Jiang and Li) with adsh {config["adsh_versio
 | bits | {params["bits"]} |
 | network | {params["network"]}, inputs {shape} |
 | learned from | {learned_from} |
-| distinct codes rows | {config["rows"]:,} for {config["points"]:,} points |
+| distinct rows | {config["rows"]:,} for {config["points"]:,} points |
 | preset | {params["preset"]}, seed {params["seed"]} |
-| training | {recipe["outer"]} outer iterations of {recipe["inner"]} epochs over {recipe["samples"]:,} sampled points, \
-batch {recipe["batch_size"]}, gamma {recipe["gamma"]:g}; {seconds:.1f} s on {config["trained_on"]} |
+| training | outer iterations: {recipe["outer"]}, epochs in each: {recipe["inner"]}, over {recipe["samples"]:,} \
+sampled points; batch {recipe["batch_size"]}, gamma {recipe["gamma"]:g}; {seconds:.1f} s on {config["trained_on"]} |
 | loss | {history[0]["loss"]:.4g} after the first iteration, {history[-1]["loss"]:.4g} after the last |
 
 ```python

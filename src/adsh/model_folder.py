@@ -12,6 +12,7 @@ No pickle anywhere. Written beside and renamed; each file's size and SHA-256 are
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,15 +22,15 @@ import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file as load_arrays
-from safetensors.numpy import save_file as save_arrays
+from safetensors.numpy import save as array_bytes
 from safetensors.torch import load_file as load_tensors
-from safetensors.torch import save_file as save_tensors
+from safetensors.torch import save as tensor_bytes
 from torch import nn
 
 from . import __version__
 from .config import Recipe
-from .device import choose_device
-from .errors import ModelFolderError
+from .device import DeviceChoice, choose_device
+from .errors import AdshError, AdshWarning, InputError, ModelFolderError, first_line
 from .files import check_writable, digest, find_whole, replacing
 from .learn import LabelSets, LearnedCodes
 from .learn.code_table import LastUpdate
@@ -46,16 +47,28 @@ _CONFIG, _WEIGHTS, _CODES, _ROW_NUMBERS, _CARD = (
 )  # fmt: skip
 
 
+def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
+    """Raises where a model could not be saved to this folder."""
+    folder = folder.resolve()
+    if folder.is_dir() and any(folder.iterdir()):
+        try:
+            ours = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))["format"] == FORMAT
+        except (OSError, ValueError, KeyError, TypeError):
+            ours = False
+        if not ours:
+            raise ModelFolderError(f"{folder} holds other files and no adsh model: save to a new or empty folder")
+    weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
+    check_writable(folder, weights + number_bytes + 1_000_000)
+
+
 def write(model: ADSH, folder: Path) -> None:
     """Saves a fitted model."""
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / _CONFIG).exists():
-        raise ModelFolderError(f"{folder} holds other files and no {_CONFIG}: save to a new or empty folder")
-    weights = {name: t.detach().cpu().contiguous() for name, t in model.network_.state_dict().items()}
     numbers = model.code_table_.row_numbers
-    check_writable(folder, sum(t.numel() * t.element_size() for t in weights.values()) + numbers.nbytes + 1_000_000)
+    check_target(folder, model.network_, numbers.nbytes)
+    weights = {name: t.detach().cpu().contiguous() for name, t in model.network_.state_dict().items()}
     with replacing(folder) as new:
-        save_tensors(_unshared(weights), new / _WEIGHTS)
-        save_arrays(_code_arrays(model), new / _CODES)
+        (new / _WEIGHTS).write_bytes(tensor_bytes(_unshared(weights)))
+        (new / _CODES).write_bytes(array_bytes(_code_arrays(model)))
         np.save(new / _ROW_NUMBERS, numbers, allow_pickle=False)
         config = _config(model)
         (new / _CARD).write_text(model_card(config), encoding="utf-8")
@@ -74,33 +87,55 @@ def read(folder: Path, *, network: nn.Module | None = None, device: str | None =
     folder = find_whole(folder)
     config = _checked_config(folder)
     try:
-        params = config["params"]
-        model = ADSH(
-            **{
-                **params,
-                **({"device": device} if device else {}),
-                **({"network": network} if network else {}),
-            }
-        )
-        model.device_ = choose_device(model.device)
+        params = dict(config["params"])
+        choice = _device(device, params["device"])
+        model = ADSH(**params)
+        if device is not None:
+            model.device = device
+        if network is not None:
+            model.network = network
+        model.device_ = choice
         model.recipe_ = Recipe(**config["recipe"])
-        model.history_ = config["history"]
+        model.history_ = list(config["history"])
         model.input_shape_ = tuple(config["input_shape"])
-        model.network_ = _network(folder, config, network).to(model.device_.device).eval()
+        model.network_ = _network(folder, config, network).to(choice.device).eval()
         arrays = load_arrays(folder / _CODES)
         numbers = np.load(folder / _ROW_NUMBERS, mmap_mode="r", allow_pickle=False)
         model.code_table_ = LearnedCodes(
             model.bits, arrays["rows.label_set"], arrays["rows.packed"], arrays["rows.count"], numbers
         )
         model._new_labels = _new_labels(model.code_table_, arrays, config)
-    except (KeyError, TypeError, ValueError, SafetensorError) as problem:
-        raise ModelFolderError(f"{folder} is not a whole adsh model ({problem}): save or copy it again") from None
+        model.fitted_params_ = params
+    except AdshError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OSError, SafetensorError) as problem:
+        reason = f"{type(problem).__name__}: {first_line(problem)}"
+        raise ModelFolderError(f"{folder} is not a whole adsh model ({reason}): save or copy it again") from None
     return model
+
+
+def _device(wanted: str | None, saved: str) -> DeviceChoice:
+    """The device asked for; else the one of the fit or, where that is not here, told, what there is."""
+    if wanted is not None:
+        return choose_device(wanted)
+    try:
+        return choose_device(saved)
+    except InputError:
+        choice = choose_device("auto")
+        warnings.warn(
+            f"the model was fitted with device={saved!r}, which is not here: {choice} is used",
+            AdshWarning,
+            stacklevel=4,
+        )
+        return choice
 
 
 def _config(model: ADSH) -> dict[str, Any]:
     spec = getattr(model.network_, "adsh_spec", None)
-    params = model.get_params()
+    params = {
+        name: value.item() if isinstance(value, np.generic) else value for name, value in model.fitted_params_.items()
+    }
+    params["device"] = str(params["device"])
     if isinstance(params["network"], nn.Module):
         params["network"] = spec["name"] if spec else type(model.network_).__qualname__
     names: dict[str, Any] = {}
@@ -154,18 +189,27 @@ def _checked_config(folder: Path) -> dict[str, Any]:
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise ModelFolderError(f"{folder / _CONFIG} is not an adsh model's: give a folder that a model was saved in")
     version = config.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        advice = "upgrade adsh" if isinstance(version, int) and version > FORMAT_VERSION else "save the model again"
         raise ModelFolderError(
-            f"{folder} has format version {version}, and adsh {__version__} reads up to {FORMAT_VERSION}: upgrade adsh"
+            f"{folder} has format version {version!r}, and adsh {__version__} reads 1 to {FORMAT_VERSION}: {advice}"
         )
     for name in (_WEIGHTS, _CODES, _ROW_NUMBERS):
-        path, expected = folder / name, config.get("files", {}).get(name, {})
-        size = path.stat().st_size if path.exists() else None
-        if size is None or size != expected.get("bytes"):
-            found = "is missing" if size is None else f"has {size} bytes, not {expected.get('bytes')}"
+        path = folder / name
+        try:
+            expected = config["files"][name]
+            size, wanted, right = path.stat().st_size, int(expected["bytes"]), str(expected["sha256"])
+            found = f"has {size} bytes, not {wanted}" if size != wanted else ""
+            if not found and digest(path) != right:
+                found = "is damaged, its digest is another"
+        except FileNotFoundError:
+            found = "is missing"
+        except (KeyError, TypeError, ValueError):
+            found = f"is not described in {_CONFIG}"
+        except OSError as problem:
+            found = f"cannot be read ({problem.strerror})"
+        if found:
             raise ModelFolderError(f"{path} {found}: save or copy the model again")
-        if digest(path) != expected.get("sha256"):
-            raise ModelFolderError(f"{path} is damaged, its digest is another: save or copy the model again")
     return config
 
 
@@ -209,7 +253,8 @@ def _unshared(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Copies of tensors that share memory with an earlier one, which safetensors does not store."""
     seen: set[int] = set()
     for name, tensor in weights.items():
-        if tensor.data_ptr() in seen:
+        memory = tensor.untyped_storage().data_ptr()
+        if memory in seen:
             weights[name] = tensor.clone()
-        seen.add(tensor.data_ptr())
+        seen.add(memory)
     return weights

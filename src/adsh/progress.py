@@ -7,11 +7,15 @@ import time
 from collections.abc import Mapping
 from typing import TextIO
 
+from .errors import InputError
+
 
 class Progress:
     """Writes to standard error what was chosen and how far training is; silent unless it is a terminal."""
 
     def __init__(self, wanted: bool | str = "auto", stream: TextIO | None = None) -> None:
+        if wanted not in (True, False, "auto"):
+            raise InputError(f'progress={wanted!r}: give "auto", True or False')
         self._stream = stream or sys.stderr
         self._shown = self._stream.isatty() if wanted == "auto" else bool(wanted)
         self._animated = self._stream.isatty()

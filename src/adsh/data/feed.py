@@ -19,7 +19,5 @@ class Feed:
 
     def __call__(self, indices: NDArray[Any]) -> Tensor:
         """The items at these indices."""
-        batch = torch.as_tensor(self.items.take(indices)).to(self.device)
-        if batch.ndim == 4:
-            return batch.permute(0, 3, 1, 2).float().div(255)
-        return batch.float()
+        batch = torch.from_numpy(self.items.take(indices)).to(self.device)
+        return batch.permute(0, 3, 1, 2).float().div(255) if batch.ndim == 4 else batch

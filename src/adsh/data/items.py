@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, first_line
 
-_CHECKED_AT_ONCE = 1 << 24  # values looked at in one go for NaN
+_READ_AT_ONCE = 1 << 22  # values looked at in one go
 
 
 class Items:
@@ -21,16 +21,7 @@ class Items:
 
     def __init__(self, source: Any, what: str = "inputs") -> None:
         self.what = what
-        self._array: NDArray[Any] | None = None
-        if hasattr(source, "detach"):
-            self._array = source.detach().cpu().numpy()
-        elif isinstance(source, np.ndarray):
-            self._array = source
-        elif isinstance(source, list | tuple):
-            self._array = np.asarray(source)
-        elif not (hasattr(source, "__len__") and hasattr(source, "__getitem__")):
-            raise InputError(f"{what} is a {type(source).__name__}: give an array, or an object with len() and items")
-        self._source = source
+        self._source, self._array = source, self._as_array(source)
         if not len(self):
             raise InputError(f"{what} is empty: give at least one item")
         first = self._read(np.zeros(1, dtype=np.int64))
@@ -42,54 +33,78 @@ class Items:
                 f"images of {what} have shape {self.shape} and type {first.dtype}: give uint8 (n, H, W, 3), "
                 "channels last"
             )
+        self._checked = False
         if self._array is not None and not isinstance(self._array, np.memmap):
-            self._check_all_finite(self._array)
+            self.read_through(range(len(self)))
+            self._checked = True
 
     def __len__(self) -> int:
         return len(self._source if self._array is None else self._array)
 
     def take(self, indices: NDArray[Any]) -> NDArray[Any]:
-        """(b, …) the items at these indices."""
+        """(b, …) the items at these indices: float32 features, or uint8 images."""
         items = self._read(indices)
-        if items.shape[1:] != self.shape:
-            raise InputError(f"items of {self.what} have shapes {self.shape} and {items.shape[1:]}: all must be alike")
-        if self._array is None or isinstance(self._array, np.memmap):
-            self._check_finite(items, indices)
+        if len(items) != len(indices) or items.shape[1:] != self.shape:
+            raise InputError(
+                f"{self.what} gave items of shape {items.shape} for {len(indices)} indices, where the first item has "
+                f"shape {self.shape}: all must be alike"
+            )
+        with np.errstate(over="ignore"):
+            items = np.array(items, dtype=np.uint8 if len(self.shape) == 3 else np.float32, order="C")
+        if not self._checked and items.dtype == np.float32:
+            finite = np.isfinite(items).all(axis=1)
+            if not finite.all():
+                at = int(indices[np.flatnonzero(~finite)[0]])
+                raise InputError(
+                    f"{self.what} holds NaN, infinity or a value beyond float32, first in item {at}: "
+                    "clean, scale or drop such items"
+                )
         return items
+
+    def read_through(self, indices: NDArray[Any] | range) -> None:
+        """Reads these items once, block by block, and raises where one cannot be used."""
+        step = max(1, _READ_AT_ONCE // max(int(np.prod(self.shape)), 1))
+        for start in range(0, len(indices), step):
+            self.take(np.asarray(indices[start : start + step]))
+
+    def _as_array(self, source: Any) -> NDArray[Any] | None:
+        """The source as an array, where it is one; None for a lazy sequence."""
+        if hasattr(source, "tocsr"):
+            raise InputError(f"{self.what} is a sparse matrix: pass {self.what}.toarray()")
+        if hasattr(source, "detach"):
+            tensor = source.detach().cpu()
+            return np.asarray(tensor.float() if tensor.is_floating_point() else tensor)
+        if isinstance(source, np.ndarray):
+            return source
+        if isinstance(source, list | tuple):
+            try:
+                return np.asarray(source)
+            except ValueError:
+                raise InputError(f"{self.what} is a list of items of unlike shapes: all must be alike") from None
+        if not (hasattr(source, "__len__") and hasattr(source, "__getitem__")):
+            kind = type(source).__name__
+            raise InputError(f"{self.what} is a {kind}: give an array, or an object with len() and items")
+        return None
 
     def _read(self, indices: NDArray[Any]) -> NDArray[Any]:
         items: NDArray[Any]
         if self._array is not None:
             items = self._array[indices]
-        elif hasattr(self._source, "__getitems__"):
-            items = self._stack(self._source.__getitems__(indices.tolist()))
         else:
-            items = self._stack([self._source[i] for i in indices.tolist()])
+            wanted = indices.tolist()
+            try:
+                many = getattr(self._source, "__getitems__", None)
+                read = many(wanted) if many else [self._source[i] for i in wanted]
+                items = read if isinstance(read, np.ndarray) else np.stack([np.asarray(item) for item in read])
+            except (KeyError, IndexError, TypeError, ValueError) as problem:
+                raise InputError(
+                    f"{self.what} cannot be read by index, one array of one shape an item "
+                    f"({type(problem).__name__}: {first_line(problem)}): pass an array, or a sequence of the "
+                    "items alone, without their labels"
+                ) from None
         if items.dtype.kind not in "biuf":
             raise InputError(f"{self.what} holds values of type {items.dtype}: give real numbers")
         return items
-
-    def _stack(self, read: Any) -> NDArray[Any]:
-        if isinstance(read, np.ndarray):
-            return read
-        arrays = [np.asarray(item) for item in read]
-        shapes = sorted({item.shape for item in arrays})
-        if len(shapes) > 1:
-            raise InputError(f"items of {self.what} have shapes {shapes[0]} and {shapes[1]}: all must be alike")
-        return np.stack(arrays)
-
-    def _check_all_finite(self, array: NDArray[Any]) -> None:
-        step = max(1, _CHECKED_AT_ONCE // max(int(np.prod(self.shape)), 1))
-        for start in range(0, len(array), step):
-            self._check_finite(array[start : start + step], np.arange(start, min(start + step, len(array))))
-
-    def _check_finite(self, items: NDArray[Any], indices: NDArray[Any]) -> None:
-        if items.dtype.kind != "f":
-            return
-        finite = np.isfinite(items).reshape(len(items), -1).all(axis=1)
-        if not finite.all():
-            at = int(indices[np.flatnonzero(~finite)[0]])
-            raise InputError(f"{self.what} holds NaN or infinity, first in item {at}: clean or drop such items")
 
 
 def as_items(source: Any, what: str = "inputs") -> Items:

@@ -94,10 +94,16 @@ class CodeTable:
                 f"every labelled pair is similar ({_tags_seen(asking)}): there is no dissimilar pair to learn "
                 "from; give points of at least two classes"
             )
+        if similarity.none_similar(np.flatnonzero(query_sizes), np.flatnonzero(sizes)) and queries is not None:
+            raise InputError(
+                f"no query shares a label with the database ({_tags_seen(asking)}; in the database, "
+                f"{_tags_seen(database)}): name the labels alike in both"
+            )
         self.label_sets: LabelSets | None = database
         self.query_label_sets: LabelSets | None = asking
         self._set_up(similarity, database.ids, asking.ids, sizes, check_bits(bits), queries is not None)
         self._may_ask = (query_sizes > 0) | (asking.sizes == 0)  # by label set
+        self.askers = int(query_sizes.sum())
         if start is not None:
             self._start_from(np.asarray(start))
 
@@ -118,6 +124,7 @@ class CodeTable:
         asking = np.arange(pairs.rows)
         table._set_up(pairs, columns, asking, np.ones(pairs.columns, np.int64), check_bits(bits), separate_queries)
         table._may_ask = np.ones(pairs.rows, dtype=bool)
+        table.askers = pairs.rows
         if start is not None:
             table._start_from(np.asarray(start))
         return table
@@ -139,6 +146,7 @@ class CodeTable:
         self._ids, self._query_ids = ids, query_ids
         self._sizes = sizes
         self._sample: Sample | None = None
+        self._few_askers: Indices | None = None
         present = np.flatnonzero(sizes)
         self._row_set: Indices = present
         self._codes = np.zeros((len(present), bits), dtype=np.int8)
@@ -176,16 +184,25 @@ class CodeTable:
         codes: NDArray[np.int8] = self._codes[self._rows_of(np.asarray(omega, dtype=np.int64))]
         return codes
 
-    def candidates(self) -> int | NDArray[np.unsignedinteger[Any]]:
-        """What Omega is drawn from: all of 0 .. N - 1, given as N, or else the indices of the labelled."""
-        points = len(self._query_ids)
-        if self._may_ask.all():
-            return points
-        index = smallest_unsigned(points)
-        blocks = range(0, points, _BLOCK)
-        return np.concatenate(
-            [(np.flatnonzero(self._may_ask[self._query_ids[b : b + _BLOCK]]) + b).astype(index) for b in blocks]
-        )
+    def draw(self, m: int, rng: np.random.Generator) -> Indices:
+        """Omega: m of the points that may be sampled, without replacement, at a cost that does not depend on n."""
+        n = len(self._query_ids)
+        if m > self.askers:
+            raise InputError(f"m={m} points were asked for, but there are {self.askers} to sample from")
+        if self.askers == n:
+            return rng.choice(n, m, replace=False)
+        if self._few_askers is None and 16 * self.askers > n and self.askers > 2 * m:
+            drawn = np.empty(0, dtype=np.int64)  # most draws hit a labelled point: throw the others away
+            while len(drawn) < m:
+                more = rng.integers(n, size=2 * m * n // self.askers)
+                more = np.concatenate([drawn, more[self._may_ask[self._query_ids[more]]]])
+                drawn = more[np.sort(np.unique(more, return_index=True)[1])]  # each once, in the order drawn
+            return drawn[:m]
+        if self._few_askers is None:
+            blocks = range(0, n, _BLOCK)
+            found = [np.flatnonzero(self._may_ask[self._query_ids[b : b + _BLOCK]]) + b for b in blocks]
+            self._few_askers = np.concatenate(found)
+        return self._few_askers[rng.choice(len(self._few_askers), m, replace=False)]
 
     # Learn V with Theta fixed -----------------------------------------------------------------------
 
@@ -249,7 +266,7 @@ class CodeTable:
             raise InputError("omega holds an index twice: sample without replacement")
         label_sets, member = np.unique(self._query_ids[omega], return_inverse=True)
         if not self._may_ask[label_sets].all():
-            raise InputError("omega holds a point without a label: draw from table.candidates()")
+            raise InputError("omega holds a point without a label: draw with table.draw()")
         label_sets = label_sets.astype(np.int64)
         similar = self._similarity.sum_columns(label_sets, self._sizes.astype(np.float64)[:, None])[member, 0]
         dissimilar = len(omega) * self.points - similar.sum()
@@ -289,6 +306,10 @@ class CodeTable:
             numbers[start : start + _BLOCK] = first[self._ids[start : start + _BLOCK]]
         numbers[self._sampled] = self._sampled_row
         return numbers
+
+    def number_bytes(self, updates: int) -> int:
+        """At most how many bytes `row_numbers` takes once that many points have been sampled."""
+        return len(self._ids) * smallest_unsigned(len(self._counts) + updates + 1).itemsize
 
     def _rows_of(self, points: Indices) -> Indices:
         rows: Indices = self._first[self._ids[points]]

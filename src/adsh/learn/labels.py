@@ -36,7 +36,7 @@ class LabelSets:
             self.starts = _starts(np.bincount(rows, minlength=len(table)))
             self.tags, self.names = columns.astype(np.int64), tuple(range(table.shape[1]))
         else:
-            collections = [frozenset(tags) for tags in sets]
+            collections = _tag_sets(sets, "sets")
             self.names = _sorted_names({tag for tags in collections for tag in tags})
             number = {name: i for i, name in enumerate(self.names)}
             self.starts = _starts([len(tags) for tags in collections])
@@ -63,7 +63,7 @@ class LabelSets:
             raise InputError(f"labels have shape {array.shape}: give (n,) classes or an (n, L) multi-hot array")
         if array.dtype.kind in "iu":
             return _from_integers(cls, array)
-        if array.dtype.kind in "UST":
+        if array.dtype.kind in "UT":
             return _from_strings(cls, array)
         if array.dtype.kind == "O":
             return cls.of(list(array))
@@ -124,36 +124,39 @@ def _from_integers(cls: type[LabelSets], labels: Ids) -> LabelSets:
     if not len(labels):
         raise InputError("labels are empty: give one label a point")
     low, high = int(labels.min()), int(labels.max())
+    if low < -1:
+        raise InputError(f"labels hold {low}: classes are 0 or above, and -1 stands for no label")
     ids: Ids
-    if high - low >= 1 << 20:  # sparse numbers: sort them
+    if high >= 1 << 20:  # sparse numbers: sort them
         values, ids = np.unique(labels, return_inverse=True)
         counts = np.bincount(ids)
-    else:
-        counts = _count(labels, high - low + 1, low)
-        values = np.flatnonzero(counts) + low
-        counts = counts[counts > 0]
+    else:  # number -1 is counted behind the others, where indexing by -1 leads
+        counts = _count(labels, high + 2, wrap=True)
+        values = np.flatnonzero(np.roll(counts, 1)) - 1
+        counts = counts[values]
         if low == 0 and len(values) == high + 1:
             ids = labels
         else:
-            number: NDArray[Any] = np.zeros(high - low + 1, dtype=smallest_unsigned(len(values)))
-            number[values - low] = np.arange(len(values))
+            number: NDArray[Any] = np.zeros(high + 2, dtype=smallest_unsigned(len(values)))
+            number[values] = np.arange(len(values))
             ids = np.empty(len(labels), dtype=number.dtype)
             for start in range(0, len(labels), _BLOCK):
-                ids[start : start + _BLOCK] = number[labels[start : start + _BLOCK].astype(np.int64) - low]
-    if low < -1:
-        raise InputError(f"labels hold {low}: classes are 0 or above, and -1 stands for no label")
-    # The first set is the empty one where -1 occurs, and each other set holds one tag.
-    unlabelled = int(low == -1)
-    starts = np.maximum(np.arange(len(values) + 1) - unlabelled, 0)
-    return _build(cls, ids, starts, np.arange(len(values) - unlabelled), values[unlabelled:].tolist(), counts)
+                np.take(number, labels[start : start + _BLOCK], mode="wrap", out=ids[start : start + _BLOCK])
+    return _one_tag_a_set(cls, ids, values.tolist(), unlabelled=low == -1, sizes=counts)
 
 
 def _from_strings(cls: type[LabelSets], labels: NDArray[Any]) -> LabelSets:
     names, ids = np.unique(labels, return_inverse=True)
-    unlabelled = int(len(names) > 0 and names[0] == "")
-    starts = np.maximum(np.arange(len(names) + 1) - unlabelled, 0)
     small = ids.astype(smallest_unsigned(len(names)))
-    return _build(cls, small, starts, np.arange(len(names) - unlabelled), names[unlabelled:].tolist())
+    return _one_tag_a_set(cls, small, names.tolist(), unlabelled=len(names) > 0 and names[0] == "")
+
+
+def _one_tag_a_set(
+    cls: type[LabelSets], ids: Ids, names: list[Any], *, unlabelled: bool, sizes: NDArray[np.int64] | None = None
+) -> LabelSets:
+    """Set k holds the tag names[k] alone; if `unlabelled`, the first set is the empty one."""
+    starts = np.maximum(np.arange(len(names) + 1) - int(unlabelled), 0)
+    return _build(cls, ids, starts, np.arange(starts[-1]), names[int(unlabelled) :], sizes)
 
 
 def _from_multi_hot(cls: type[LabelSets], labels: NDArray[np.bool_]) -> LabelSets:
@@ -167,24 +170,37 @@ def _from_multi_hot(cls: type[LabelSets], labels: NDArray[np.bool_]) -> LabelSet
 
 def _from_sequence(labels: Any) -> Any:
     """A list of classes as an array, or a list of collections of tags as LabelSets."""
+    if isinstance(labels, str) or not hasattr(labels, "__iter__"):
+        raise InputError(f"labels are {labels!r}: give one label a point, in a list or an array")
     items = list(labels)
     if not items:
         raise InputError("labels are empty: give one label a point")
     if all(item is None or isinstance(item, str) for item in items):
         return np.array([item or "" for item in items])
-    if all(isinstance(item, int | np.integer) and not isinstance(item, bool) for item in items):
-        return np.array(items)
-    if not all(item is None or isinstance(item, list | tuple | set | frozenset) for item in items):
-        odd = next(item for item in items if not isinstance(item, list | tuple | set | frozenset | type(None)))
-        raise InputError(
-            f"labels hold {odd!r}: give all integers, all strings, or a collection of tags for every point"
-        )
-    # [0, 1, 0] as tags would be the set {0, 1}: a multi-hot row given as a list is not guessed at.
-    if any(len(item) > len(set(item)) and set(item) <= {0, 1} for item in items if isinstance(item, list | tuple)):
-        raise InputError("labels are lists that look multi-hot: pass numpy.array(labels) for multi-hot rows")
+    if all(item is None or (isinstance(item, int | np.integer) and not isinstance(item, bool)) for item in items):
+        return np.array([-1 if item is None else item for item in items])
     number: dict[frozenset[Hashable], int] = {}
-    ids = [number.setdefault(frozenset(item or ()), len(number)) for item in items]
+    ids = [number.setdefault(tags, len(number)) for tags in _tag_sets(items, "labels", single=False)]
     return LabelSets(np.array(ids, dtype=smallest_unsigned(len(number))), list(number))
+
+
+def _tag_sets(items: Any, what: str, *, single: bool = True) -> list[frozenset[Hashable]]:
+    """Each item as a set of tags; where `single`, a string or an integer is a set of one."""
+    sets: list[frozenset[Hashable]] = []
+    for item in items:
+        if item is None:
+            sets.append(frozenset())
+        elif single and isinstance(item, str | int | np.integer):
+            sets.append(frozenset([item]))
+        elif not isinstance(item, list | tuple | set | frozenset):
+            kinds = "all integers, all strings, or " if not single else ""
+            raise InputError(f"{what} hold {item!r}: give {kinds}a collection of tags each")
+        # [0, 1, 0] as tags would be the set {0, 1}: a multi-hot row given as a list is not guessed at.
+        elif len(item) > len(set(item)) and set(item) <= {0, 1}:
+            raise InputError(f"{what} are lists that look multi-hot: pass numpy.array({what}) for multi-hot rows")
+        else:
+            sets.append(frozenset(item))
+    return sets
 
 
 def _multi_hot(table: NDArray[Any], what: str) -> NDArray[np.bool_]:
@@ -203,13 +219,14 @@ def _checked_ids(ids: NDArray[Any]) -> Ids:
     return ids
 
 
-def _count(ids: Ids, sets: int, low: int = 0) -> NDArray[np.int64]:
-    """How many points have each set. Reads the ids in blocks and copies nothing of size n."""
+def _count(ids: Ids, sets: int, *, wrap: bool = False) -> NDArray[np.int64]:
+    """How many points have each set; `wrap` counts -1 as the last. Reads in blocks, copies nothing of size n."""
     counts = np.zeros(sets, dtype=np.int64)
     for start in range(0, len(ids), _BLOCK):
         block = ids[start : start + _BLOCK]
-        if low:
-            block = block.astype(np.int64) - low
+        if wrap and block.dtype.kind == "i":
+            block = block.astype(np.int64)
+            block[block < 0] = sets - 1
         if block.min() < 0 or block.max() >= sets:
             odd = block[(block < 0) | (block >= sets)][0]
             raise InputError(f"ids hold {odd}, but the table has {sets} sets, numbered 0 to {sets - 1}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,11 @@ class LearnedCodes:
         """The table's codes; `others` are the network's codes of the points that have none there, in order."""
         rows, numbers = table.rows, table.row_numbers()
         packed = pack(rows.codes)
+        if table.label_sets is None:  # a given S: rows are points, and only their codes tell them apart
+            packed, position, _ = distinct(packed)
+            count = np.bincount(position, weights=rows.count).astype(np.int64)
+            numbers = position.astype(smallest_unsigned(len(packed)))[numbers]
+            return cls(table.bits, np.full(len(packed), NO_SET, dtype=np.int64), packed, count, numbers)
         if others is None or not len(others):
             return cls(table.bits, rows.label_set, packed, rows.count, numbers)
         extra, position, count = distinct(others)
@@ -80,10 +86,18 @@ class NewLabels:
     def __init__(self, learned: LearnedCodes, database: LabelSets, queries: LabelSets, last: LastUpdate) -> None:
         self._learned = learned
         self.database, self.queries, self.last = database, queries, last
-        self._commonest: dict[frozenset[Any], int] = {}
-        known = learned.label_set != NO_SET
-        for row in np.flatnonzero(known)[np.argsort(learned.count[known], kind="stable")]:
-            self._commonest[frozenset(database.names_of(int(learned.label_set[row])))] = int(row)
+        counts: dict[frozenset[Any], Counter[bytes]] = {}
+        for row in np.flatnonzero(learned.label_set != NO_SET):
+            names = frozenset(database.names_of(int(learned.label_set[row])))
+            counts.setdefault(names, Counter())[learned.packed[row].tobytes()] += int(learned.count[row])
+        self._commonest = {names: codes.most_common(1)[0][0] for names, codes in counts.items()}
+
+    @classmethod
+    def of(cls, table: CodeTable, learned: LearnedCodes) -> NewLabels | None:
+        """For a table that has been updated; None where it was given similarities instead of labels."""
+        if table.label_sets is None or table.query_label_sets is None or table.last_update is None:
+            return None
+        return cls(learned, table.label_sets, table.query_label_sets, table.last_update)
 
     def codes(self, labels: LabelSets) -> Codes:
         """(n, bytes) packed codes, one a point of `labels`."""
@@ -93,11 +107,11 @@ class NewLabels:
         by_set = np.zeros((labels.set_count, self._learned.packed.shape[1]), dtype=np.uint8)
         unknown = []
         for label_set in np.flatnonzero(labels.sizes):
-            row = self._commonest.get(frozenset(labels.names_of(int(label_set))))
-            if row is None:
+            code = self._commonest.get(frozenset(labels.names_of(int(label_set))))
+            if code is None:
                 unknown.append(label_set)
             else:
-                by_set[label_set] = self._learned.packed[row]
+                by_set[label_set] = np.frombuffer(code, dtype=np.uint8)
         if unknown:
             by_set[unknown] = pack(self._fixed_points(labels)[unknown])
         codes: Codes = by_set[labels.ids]

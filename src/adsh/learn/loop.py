@@ -42,22 +42,22 @@ def learn(
     after_outer: Callable[[Record], None] | None = None,
 ) -> list[Record]:
     """Trains `network` and `table` in place; one record an outer iteration."""
-    candidates = table.candidates()
-    m = min(recipe.samples, candidates if isinstance(candidates, int) else len(candidates))
+    m = min(recipe.samples, table.askers)
     gamma = 0.0 if table.separate_queries else recipe.gamma
-    step = _Step(network, recipe, math.ceil(m / recipe.batch_size))
+    cuts = _cuts(m, recipe.batch_size)
+    step = _Step(network, recipe, len(cuts) + 1)
     history: list[Record] = []
     for w in range(recipe.outer):
         started = time.perf_counter()
         rng = np.random.default_rng([seed, w])
         torch.manual_seed(int(rng.integers(1 << 62)))
-        omega = draw(candidates, m, rng)
+        omega = table.draw(m, rng)
         order = rng.permutation(m)
         U = torch.empty((m, table.bits), device=device)
         terms = Terms.of(table, omega, gamma, device)
         for t in range(recipe.inner):
             network.train()
-            for batch in np.array_split(order, step.batches):  # no remainder of one item
+            for batch in np.split(order, cuts):
                 positions = torch.as_tensor(batch, device=device)
                 U[positions] = step(feed(omega[batch]), terms[positions])
             last = t == recipe.inner - 1
@@ -77,7 +77,7 @@ def learn(
                 "loss": J / (m * table.points),  # eq. (3) or (4) a pair, at the codes just updated
                 "seconds": seconds,
                 "rows": len(table.rows),
-                "lr": step.rate,
+                "lr": step.rate_used,
                 "items_per_second": m * recipe.inner / seconds,
             }
         )
@@ -86,19 +86,19 @@ def learn(
     return history
 
 
-def draw(candidates: int | NDArray[Any], m: int, rng: np.random.Generator) -> Indices:
-    """Omega: m of the candidates without replacement, in O(m) however many there are."""
-    if isinstance(candidates, int):
-        return rng.choice(candidates, m, replace=False)
-    return candidates[rng.choice(len(candidates), m, replace=False)].astype(np.int64)
-
-
-def network_outputs(network: nn.Module, feed: Feed, indices: Indices) -> Iterator[Tensor]:
+def network_outputs(network: nn.Module, feed: Feed, indices: Indices | range) -> Iterator[Tensor]:
     """tanh(F) of the items at these indices in evaluation mode, a batch at a time."""
     network.eval()
     with torch.inference_mode():
         for start in range(0, len(indices), _EVALUATION_BATCH):
-            yield torch.tanh(network(feed(indices[start : start + _EVALUATION_BATCH])).float())
+            batch = np.asarray(indices[start : start + _EVALUATION_BATCH])
+            yield torch.tanh(network(feed(batch)).float())
+
+
+def _cuts(m: int, batch_size: int) -> list[int]:
+    """Where an epoch of m items is cut into batches; a remainder of one joins the batch before it."""
+    cuts = list(range(batch_size, m, batch_size))
+    return cuts[:-1] if cuts and m - cuts[-1] == 1 else cuts
 
 
 class _Step:
@@ -108,6 +108,7 @@ class _Step:
         self.network, self.recipe, self.batches = network, recipe, batches
         self.optimizer = _optimizer(network, recipe)
         self.taken = 0
+        self.rate_used = 0.0
 
     @property
     def rate(self) -> float:
@@ -128,15 +129,10 @@ class _Step:
 
     def __call__(self, inputs: Tensor, terms: Terms) -> Tensor:
         """One mini-batch; its outputs as they were before the step."""
+        self.rate_used = self.rate
         for group in self.optimizer.param_groups:
-            group["lr"] = self.rate
-        z = self.network(inputs)
-        if z.shape != terms.sums.shape:
-            raise InputError(
-                f"the network gives outputs of shape {tuple(z.shape)} for {len(inputs)} items, but bits={terms.bits} "
-                f"needs {tuple(terms.sums.shape)}: make its last layer {terms.bits} wide"
-            )
-        u = torch.tanh(z.float())
+            group["lr"] = self.rate_used
+        u = torch.tanh(self.network(inputs).float())
         self.optimizer.zero_grad(set_to_none=True)
         u.backward(gradient(u.detach(), terms))  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -146,6 +142,8 @@ class _Step:
 
 def _optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     parameters = [p for p in network.parameters() if p.requires_grad]
+    if not parameters:
+        raise InputError("the network has no parameters to train: unfreeze its last layer at least")
     if recipe.optimizer == "sgd":
         return torch.optim.SGD(parameters, lr=recipe.lr, weight_decay=recipe.weight_decay)
     weights = [p for p in parameters if p.ndim > 1]  # no decay for biases and norms

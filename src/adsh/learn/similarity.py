@@ -91,6 +91,12 @@ class SharedTags:
         in_all_rows = self._held_by_all(rows, self._starts, self._tags)
         return bool((in_all_rows & self._held_by_all(columns, self._database.starts, self._database.tags)).any())
 
+    def none_similar(self, rows: Indices, columns: Indices) -> bool:
+        """Whether no tag of these rows is held by any of these columns."""
+        _, asked = _ragged(rows, self._starts, self._tags)
+        _, held = _ragged(columns, self._database.starts, self._database.tags)
+        return not np.isin(asked, held).any()
+
     def _held_by_all(self, sets: Indices, starts: NDArray[np.int64], tags: Indices) -> NDArray[np.bool_]:
         _, held = _ragged(sets, starts, tags)
         everywhere: NDArray[np.bool_] = np.bincount(held[held >= 0], minlength=self._tag_count) == len(sets)
@@ -157,7 +163,9 @@ class GivenPairs:
     def _check_entries(self) -> int:
         """The number of similar pairs; refuses any entry that is neither similar nor dissimilar."""
         if self._sparse:
-            self._matrix.sum_duplicates()
+            if not self._matrix.has_canonical_format:
+                self._matrix = self._matrix.copy()  # the user's own stays as it is
+                self._matrix.sum_duplicates()
             odd = self._matrix.data[self._matrix.data != 1]
             if len(odd):
                 raise InputError(

@@ -18,7 +18,7 @@ from ..hamming.bits import check_bits
 
 FEATURES, IMAGES = "features", "images"
 
-# name -> (module, what it takes). A module has build(bits, input_shape, **options).
+# name -> what it takes. The module of that name has build(bits, input_shape, **options).
 _NETWORKS = {"linear": FEATURES, "mlp": FEATURES, "tiny": IMAGES}
 
 NETWORKS = tuple(_NETWORKS)
