@@ -349,6 +349,11 @@ def test_bad_input_is_refused_with_both_numbers():
     refused("device='nowhere' cannot be used", codes(2, 6), codes(2, 6), labels, labels, bits=48, device="nowhere")
 
 
+def test_a_number_of_threads_below_one_is_refused():
+    codes = np.zeros((2, 1), dtype=np.uint8)
+    refused("threads=0", codes, codes, [0, 1], [0, 1], bits=8, threads=0)
+
+
 def test_metrics_need_no_torch():
     script = """
 import sys

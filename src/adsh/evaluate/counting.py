@@ -30,7 +30,7 @@ def count(pairing: Pairing, *, graded: bool = False, threads: int | None = None,
     counts = np.zeros((q, grades, pairing.bits + 1), dtype=np.int64)
     if q * n < _THREADS_FROM or not isinstance(counter, ByItem):
         threads = 1
-    threads = threads or len(os.sched_getaffinity(0))
+    threads = threads or _cores()
     step = min(counter.step, -(-q // threads))
     blocks = [slice(start, start + step) for start in range(0, q, step)]
 
@@ -47,24 +47,33 @@ def count(pairing: Pairing, *, graded: bool = False, threads: int | None = None,
 
 
 def _counter(pairing: Pairing, grades: int, device: str) -> Counter:
-    """The cheapest way to count these: the costs, in steps of ByItem, are as measured."""
-    on = _torch_device(device)
-    if on is not None:
-        from .torch_counter import OnDevice
+    """By code where that is cheaper, else by item, on the GPU where there is one.
 
-        return OnDevice(pairing, grades, on)
+    Measured: a step of ByCode costs up to 4 of ByItem, and one over its groups, once for each kind of query, 1.
+    """
     q, n = len(pairing.query_codes), len(pairing.database_codes)
     kinds = len(np.unique(pairing.query_kinds))
     codes, numbers = number_rows(as_words(pairing.database_codes))
-    if 4 * q * codes + kinds * pairing.relevance.columns <= q * n:  # there are at least as many groups as columns
+    if (
+        4 * q * codes + kinds * pairing.relevance.columns <= q * n
+    ):  # groups come with a cost, and are rarely fewer than columns
         by_code = ByCode(pairing, grades, codes, numbers)
         if 4 * q * codes + kinds * by_code.groups <= q * n:
             return by_code
-    return ByItem(pairing, grades)
+    on = _torch_device(device)
+    if on is None:
+        return ByItem(pairing, grades)
+    from .torch_counter import OnDevice
+
+    return OnDevice(pairing, grades, on)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _torch_device(device: str) -> str | None:
-    """The torch device to count on, or None for NumPy: torch is imported only where a GPU is asked for."""
+    """The torch device to count on, or None for NumPy: torch is imported only where its device is asked for."""
     if device == "cpu":
         return None
     if device != "auto":

@@ -65,6 +65,8 @@ class Ranking:
         self.queries, self.database = len(queries), len(database)
         known = _relevance(query_labels, database_labels, relevance, self.queries, self.database)
         self._pairing = Pairing.of(queries, database, known, self.bits)
+        if threads is not None and threads < 1:
+            raise InputError(f"threads={threads}: give a whole number from 1, or None for all cores")
         self._graded, self._device, self._threads = graded, device, threads
         self._counted: dict[bool, Tally] = {}
 

@@ -41,10 +41,3 @@ class CodeColumns:
                     here += np.bitwise_count(differing)
                 else:
                     np.bitwise_count(differing, out=here)
-
-    def table(self, codes: Codes) -> Distances:
-        """(len(codes), n) distances of a few codes to all."""
-        distances = np.zeros((len(codes), len(self)), dtype=self.distance_type)
-        for column, words in zip(self._columns, as_words(codes).T, strict=True):
-            distances += np.bitwise_count(column ^ words[:, None])
-        return distances
