@@ -7,6 +7,7 @@ import torch
 from sklearn.base import clone
 
 import adsh
+from adsh import LabelSets
 from adsh.errors import AdshWarning, InputError, NotFittedError
 from adsh.hamming.bits import unpack
 
@@ -256,7 +257,62 @@ def test_the_loss_in_the_history_is_the_objective_of_the_paper(blobs):
     assert model.history_[-1]["loss"] == pytest.approx(J / 300**2, rel=1e-6)
 
 
+def test_the_recipe_holds_the_values_used(blobs):
+    points, labels = blobs
+    assert adsh.ADSH(8, outer=1).fit(points, labels).recipe_.samples == 300
+    model = quick(outer=1, gamma=5.0, samples=None)
+    recipe = model.fit(points, labels, queries=points[:40], query_labels=labels[:40]).recipe_
+    assert (recipe.samples, recipe.gamma) == (40, 0.0)
+
+
+def test_parameters_changed_after_fit_do_not_change_the_model(blobs, tmp_path):
+    points, labels = blobs
+    model = quick(bits=12).fit(points, labels)
+    before = model.encode(points)
+    model.set_params(bits=24, seed=9)
+    assert np.array_equal(model.encode(points), before)
+    model.save(tmp_path / "m")
+    assert adsh.load(tmp_path / "m").bits == 12
+
+
+def test_rows_of_a_fit_on_similarities_are_its_distinct_codes(blobs):
+    points, labels = blobs
+    model = quick().fit(points, similarity=np.where(labels[:, None] == labels, 1, -1))
+    assert len(model.code_table_.rows) == len(np.unique(model.database_codes_, axis=0))
+    assert model.code_table_.rows.count.sum() == 300
+
+
+def test_the_last_layer_starts_as_the_preset_says(blobs):
+    """authors-matlab draws it from normal(0, .01): with a rate of 0 it is still that after training."""
+    model = quick(bits=64, preset="authors-matlab", lr=1e-30, outer=1).fit(*blobs)
+    assert float(model.network_.head.weight.detach().std()) == pytest.approx(0.01, rel=0.2)
+    assert not model.network_.head.bias.detach().abs().max() > 1e-6
+
+
+def test_features_are_standardised_before_training(blobs):
+    points, labels = blobs
+    model = quick().fit(points * 1000 + 5e4, labels)
+    assert model.network_.standardize.mean.abs().min() > 1e4
+    assert np.array_equal(model.database_codes_, quick().fit(points * 1000 + 5e4, labels).database_codes_)
+    assert expected_map(model.encode(points * 1000 + 5e4), model.database_codes_, labels, labels, 12) > 0.9
+
+
+def test_the_commonest_code_of_a_label_set_counts_its_points():
+    from adsh.learn.code_table import LastUpdate
+    from adsh.learn.learned_codes import LearnedCodes, NewLabels
+
+    table = LabelSets.table([0, 1, 2, 3], [0, 1, 0], ["a", "b"])  # sets 0 and 2 are the same
+    packed = np.array([[1], [2], [3], [2]], dtype=np.uint8)
+    learned = LearnedCodes(8, np.array([0, 0, 1, 2]), packed, np.array([5, 3, 1, 4]), np.zeros(13, np.uint8))
+    last = LastUpdate(np.eye(8), np.array([0]), np.ones((1, 8)), 0.5, 1)
+    assert NewLabels(learned, table, table, last).codes(LabelSets.of(["a", "b"])).tolist() == [[2], [3]]
+
+
 # Bad input --------------------------------------------------------------------------------------------
+
+
+def training_started(record):
+    raise AssertionError("training started")
 
 
 @pytest.mark.parametrize(
@@ -271,11 +327,13 @@ def test_the_loss_in_the_history_is_the_objective_of_the_paper(blobs):
         ({"outer": 0}, "outer=0"),
         ({"seed": -1}, "seed=-1"),
         ({"device": "gpu"}, "device='gpu'"),
+        ({"progress": "never"}, "progress='never'"),
+        ({"network": torch.nn.Flatten()}, "last layer 12 wide"),
     ],
 )
 def test_parameters_that_cannot_be_used_are_refused_before_training(blobs, values, said):
     with pytest.raises(InputError, match=said):
-        quick(**values).fit(*blobs)
+        quick(**values).fit(*blobs, callback=training_started)
 
 
 @pytest.mark.parametrize(
@@ -288,6 +346,8 @@ def test_parameters_that_cannot_be_used_are_refused_before_training(blobs, value
         ({"labels": None, "similarity": np.ones((299, 300))}, r"\(299, 300\), but these items need 300 x 300"),
         ({"labels": None, "similarity": np.zeros((300, 300))}, "holds 0"),
         ({"queries": np.zeros((5, 8))}, "query_labels"),
+        ({"labels": None, "similarity": [[1, -1], [1]]}, "unlike lengths"),
+        ({"queries": np.zeros((3, 8)), "query_labels": ["a", "b", "c"]}, "no query shares a label"),
         ({"query_labels": np.zeros(5)}, "go with queries"),
         ({"queries": np.zeros((5, 7)), "query_labels": np.arange(5)}, r"\(7,\).*\(8,\)"),
         ({"queries": np.zeros((5, 8)), "query_labels": np.arange(6)}, "6 points, but queries has 5"),
@@ -298,7 +358,7 @@ def test_parameters_that_cannot_be_used_are_refused_before_training(blobs, value
 def test_data_that_cannot_be_used_is_refused_before_training(blobs, changed, said):
     given = {"Y": blobs[0], "labels": blobs[1]} | changed
     with pytest.raises(InputError, match=said):
-        quick().fit(**given)
+        quick().fit(**given, callback=training_started)
 
 
 def test_more_samples_than_points_are_told_and_taken_as_all(blobs):
@@ -308,6 +368,46 @@ def test_more_samples_than_points_are_told_and_taken_as_all(blobs):
         warnings.simplefilter("error")
         twin = quick(samples=300, outer=1).fit(*blobs)
     assert np.array_equal(model.database_codes_, twin.database_codes_)
+
+
+def test_an_unlabelled_item_that_cannot_be_read_is_told_before_training(blobs):
+    points, labels = blobs
+    labels = np.where(np.arange(300) < 200, labels, -1)
+    spoiled = points.copy()
+    spoiled[250] = np.nan
+    source = LazyBatches(300, lambda i: spoiled[i])
+    model = quick().fit(points, labels)
+    before = model.database_codes_
+    with pytest.raises(InputError, match="item 250"):
+        model.fit(source, labels, callback=training_started)
+    assert np.array_equal(model.database_codes_, before)  # the earlier fit is whole
+
+
+def test_an_item_that_spoils_training_leaves_the_earlier_fit_whole(blobs):
+    points, labels = blobs
+    model = quick(samples=300).fit(points, labels)
+    before = model.encode(points).tobytes(), model.database_codes_.tobytes()
+    reads = []
+
+    def read(i):
+        reads.append(i)
+        return points[i] * (np.nan if len(reads) > 400 else 1)
+
+    with pytest.raises(InputError, match="NaN"):
+        model.fit(LazyBatches(300, read), labels)
+    assert (model.encode(points).tobytes(), model.database_codes_.tobytes()) == before
+
+
+def test_multi_hot_labels_of_another_width_are_refused(blobs):
+    points, labels = blobs
+    hot = np.eye(3, dtype=int)[labels]
+    model = quick().fit(points, hot)
+    with pytest.raises(InputError, match="multi-hot of 5 columns, but the database has 3"):
+        model.code_for(np.eye(5, dtype=int))
+    with pytest.raises(InputError, match="query_labels are multi-hot of 4"):
+        model.fit(points, hot, queries=points[:4], query_labels=np.eye(4, dtype=int))
+    with pytest.raises(InputError, match="'cat': give one label"):
+        model.code_for("cat")
 
 
 def test_nothing_learned_is_given_before_fit():

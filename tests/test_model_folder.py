@@ -159,12 +159,97 @@ def test_a_full_disk_is_told_before_training_and_keeps_the_old_model(model, blob
     assert {path.name for path in tmp_path.iterdir()} == {"m"}
 
 
-def test_a_folder_of_other_things_is_not_replaced(model, tmp_path):
+@pytest.mark.parametrize("name", ["cat.jpg", "config.json"])
+def test_a_folder_of_other_things_is_not_replaced(model, blobs, tmp_path, name):
     (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "cat.jpg").write_text("")
+    (tmp_path / "photos" / name).write_text('{"model_type": "bert"}')
     with pytest.raises(ModelFolderError, match="holds other files"):
         model.save(tmp_path / "photos")
-    assert (tmp_path / "photos" / "cat.jpg").exists()
+    heard = []
+    with pytest.raises(ModelFolderError, match="holds other files"):
+        adsh.ADSH(12, outer=1).fit(*blobs, callback=heard.append, save_to=tmp_path / "photos")
+    assert not heard
+    assert (tmp_path / "photos" / name).exists()
+
+
+def test_files_that_others_put_beside_a_model_are_kept(model, tmp_path):
+    model.save(tmp_path / "m")
+    (tmp_path / "m" / "notes.txt").write_text("mine")
+    (tmp_path / "m" / "report").mkdir()
+    model.save(tmp_path / "m")
+    assert (tmp_path / "m" / "notes.txt").read_text() == "mine"
+    assert (tmp_path / "m" / "report").is_dir()
+
+
+def test_a_link_to_a_folder_is_followed(model, blobs, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "m").symlink_to(tmp_path / "disk" / "m")
+    for _ in range(3):
+        model.save(tmp_path / "m")
+    assert (tmp_path / "m").is_symlink()
+    assert same(model, adsh.load(tmp_path / "m"), blobs[0])
+    assert {path.name for path in tmp_path.iterdir()} == {"m", "disk"}
+
+
+def test_the_working_directory_is_not_replaced(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelFolderError, match="working directory"):
+        model.save(".")
+    model.save("below")
+    assert adsh.load("below").bits == 12
+
+
+def test_saved_files_are_readable_by_others_as_the_umask_says(model, tmp_path):
+    before = os.umask(0o022)
+    try:
+        model.save(tmp_path / "m")
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "m").iterdir()} == {0o644}
+
+
+def test_numpy_and_torch_parameters_can_be_saved(blobs, tmp_path):
+    given = {"bits": np.int64(12), "seed": np.int64(3), "samples": np.int64(50), "gamma": np.float32(2)}
+    model = adsh.ADSH(given.pop("bits"), **given, outer=1, device=torch.device("cpu"))
+    model.fit(*blobs, save_to=tmp_path / "m")
+    loaded = adsh.load(tmp_path / "m")
+    assert (loaded.bits, loaded.seed, loaded.gamma, loaded.device) == (12, 3, 2.0, "cpu")
+    assert np.array_equal(loaded.database_codes_, model.database_codes_)
+
+
+def test_a_model_of_another_device_loads_on_what_there_is(model, blobs, tmp_path):
+    model.save(tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    config["params"]["device"] = "xpu"
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config))
+    with pytest.warns(adsh.AdshWarning, match="'xpu', which is not here"):
+        loaded = adsh.load(tmp_path / "m")
+    assert same(model, loaded, blobs[0])
+    with pytest.raises(adsh.AdshError, match="device='gpu' cannot be used"):
+        adsh.load(tmp_path / "m", device="gpu")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        {"files": None},
+        {"files": []},
+        {"files": {"model.safetensors": None}},
+        {"format_version": "1"},
+        {"format_version": 0},
+        {"history": None},
+        {"params": None},
+        {"recipe": {"outer": 0}},
+        {"labels": {}},
+    ],
+)
+def test_a_config_with_anything_else_in_it_is_refused_in_one_line(model, tmp_path, spoil):
+    model.save(tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config | spoil))
+    with pytest.raises(adsh.AdshError) as told:
+        adsh.load(tmp_path / "m")
+    assert "\n" not in str(told.value)
 
 
 def test_a_failed_rename_puts_the_old_folder_back(tmp_path, monkeypatch):

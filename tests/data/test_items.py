@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
 from adsh.data import as_items
@@ -80,9 +81,38 @@ def test_nan_and_infinity_are_found_and_the_item_named(bad, tmp_path):
         (np.zeros((2, 3, 4, 4), dtype=np.uint8), "channels last"),
         (np.array([["a", "b"]]), "real numbers"),
         (7, "int"),
-        (Lazy(3, lambda i: np.zeros(2 + (i == 1))), "alike"),
+        ([[1, 2], [3]], "unlike shapes"),
+        ({"a": 1}, "by index"),
+        (scipy.sparse.csr_array(np.eye(3)), "toarray"),
+        (Lazy(3, lambda i: (np.zeros(2), 1)), "without their labels"),
+        (np.full((2, 3), 1e300), "beyond float32"),
+        (Lazy(3, lambda i: np.zeros(2 + (i == 1))), "one shape an item"),
     ],
 )
 def test_inputs_that_cannot_be_used_are_refused_in_words(source, said):
     with pytest.raises(InputError, match=said):
         as_items(source, "Y").take(np.array([0, 1]))
+
+
+def test_odd_arrays_arrive_as_plain_float32():
+    feed = lambda source: Feed(as_items(source), torch.device("cpu"))(np.array([1, 0])).tolist()  # noqa: E731
+    plain = np.array([[1.0, 2.0], [3.0, 4.0]])
+    fixed = plain.astype(np.float32)
+    fixed.setflags(write=False)
+
+    class Backwards(LazyBatches):
+        def __getitems__(self, indices):
+            return plain[np.asarray(indices)][:, ::-1][:, ::-1]
+
+    odd = (plain.astype(">f8"), plain.astype(np.longdouble), torch.tensor(plain, dtype=torch.bfloat16), fixed)
+    for source in (*odd, Backwards(2, None)):
+        assert feed(source) == [[3.0, 4.0], [1.0, 2.0]]
+
+
+def test_too_few_items_back_are_told():
+    class Short(LazyBatches):
+        def __getitems__(self, indices):
+            return np.zeros((1, 2))
+
+    with pytest.raises(InputError, match="for 2 indices"):
+        as_items(Short(5, None)).take(np.array([0, 1]))

@@ -31,6 +31,5 @@ def outputs(m: int, bits: int, rng: np.random.Generator, saturated: bool = False
 
 
 def draw(table, m: int, rng: np.random.Generator) -> np.ndarray:
-    candidates = table.candidates()
-    everyone = np.arange(candidates) if isinstance(candidates, int) else candidates.astype(int)
-    return rng.choice(everyone, min(m, len(everyone)), replace=False)
+    """Omega, or all there is to sample from where that is less."""
+    return table.draw(min(m, table.askers), rng)

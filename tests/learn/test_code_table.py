@@ -169,6 +169,27 @@ def test_rows_outside_the_sample_stay_merged_and_memory_does_not_grow_with_n():
     assert sum(size for name, size in own.items() if name not in ("_ids", "_query_ids")) < 100_000
 
 
+@pytest.mark.parametrize(("labelled_share", "m"), [(1.0, 50), (0.5, 50), (0.5, 480), (0.01, 8), (0.5, 1)])
+def test_omega_is_drawn_without_replacement_from_the_labelled_alone(labelled_share, m):
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(1000) < labelled_share, np.arange(1000) % 2, -1)
+    labels[:2] = 0, 1
+    table = CodeTable(labels, 8)
+    assert table.askers == (labels >= 0).sum()
+    m = min(m, table.askers)
+    seen = np.zeros(1000)
+    for _ in range(40):
+        omega = table.draw(m, rng)
+        assert len(np.unique(omega)) == len(omega) == m
+        assert (labels[omega] >= 0).all()
+        seen[omega] += 1
+    mean, expected = seen[labels >= 0].mean(), 40 * m / table.askers
+    assert mean == pytest.approx(expected)
+    assert seen[labels >= 0].std() < 2 * np.sqrt(expected) + 1e-9  # no point is favoured
+    with pytest.raises(InputError, match="were asked for"):
+        table.draw(table.askers + 1, rng)
+
+
 def test_many_label_sets_go_through_blocks_with_the_same_result(monkeypatch):
     rng = np.random.default_rng(1)
     labels, hot = labelled("multi-label", 80, 6, rng)
@@ -250,3 +271,15 @@ def test_labels_with_nothing_to_learn_from_are_refused(labels, said):
 def test_a_similarity_matrix_that_cannot_be_used_is_refused(S, said):
     with pytest.raises(InputError, match=said):
         CodeTable.from_similarity(S, 8)
+
+
+def test_queries_that_share_no_label_with_the_database_are_refused():
+    with pytest.raises(InputError, match="no query shares a label.*name the labels alike"):
+        CodeTable(["a", "b"], 8, queries=[0, 1])
+
+
+def test_a_given_sparse_matrix_is_left_as_it_was():
+    S = scipy.sparse.csr_array((np.ones(3), [1, 0, 1], [0, 2, 3]), shape=(2, 2))
+    S.has_canonical_format = False
+    CodeTable.from_similarity(S, 8)
+    assert S.indices.tolist() == [1, 0, 1]

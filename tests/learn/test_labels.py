@@ -27,6 +27,10 @@ def test_integers_strings_multi_hot_and_tags_all_name_the_same_sets():
 def test_no_label_is_minus_one_none_or_empty():
     assert tags_of_each(np.array([-1, 3, 0])) == [set(), {3}, {0}]
     assert tags_of_each([None, "a", ""]) == [set(), {"a"}, set()]
+    assert tags_of_each([0, None, 1]) == [{0}, set(), {1}]
+    assert tags_of_each(np.array([0, None, 1], dtype=object)) == [{0}, set(), {1}]
+    assert tags_of_each(np.array([2, -1, 0], dtype=np.int8)) == [{2}, set(), {0}]
+    assert tags_of_each(np.array([5_000_000_000, -1])) == [{5_000_000_000}, set()]
     assert tags_of_each([[], ["a"], None]) == [set(), {"a"}, set()]
     assert tags_of_each(np.array([[0, 0], [0, 1]])) == [set(), {1}]
 
@@ -55,6 +59,9 @@ def test_classes_numbered_otherwise_keep_their_names():
         ([1, "a"], "'a'|1"),
         ([[0, 1, 0], [1, 0, 0]], "numpy.array"),
         ([[1.5], [2.5]], "strings or integers"),
+        ("cat", "'cat': give one label a point"),
+        (5, "5: give one label a point"),
+        (np.array([b"a", b"b"]), "integers, strings"),
     ],
 )
 def test_labels_that_cannot_be_used_are_refused_in_words(labels, said):
@@ -65,3 +72,21 @@ def test_labels_that_cannot_be_used_are_refused_in_words(labels, said):
 def test_an_id_beyond_the_table_names_both_numbers():
     with pytest.raises(InputError, match="ids hold 3, but the table has 2 sets"):
         LabelSets(np.array([0, 3]), [["a"], ["b"]])
+
+
+def test_a_table_of_sets_takes_single_tags_and_refuses_what_it_would_have_to_guess():
+    sets = LabelSets([0, 1, 1], ["cat", "rat"])
+    assert [sets.names_of(k) for k in (0, 1)] == [("cat",), ("rat",)]
+    with pytest.raises(InputError, match=r"numpy\.array\(sets\)"):
+        LabelSets([0, 1], [[1, 0, 0], [0, 1, 1]])
+    with pytest.raises(InputError, match="sets hold 1.5"):
+        LabelSets([0], [1.5])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int64, ">i2"])
+def test_classes_of_any_integer_type_are_counted_and_renumbered(dtype):
+    values = np.random.default_rng(0).choice([3, 5, 100], size=500)
+    sets = LabelSets.of(values.astype(dtype))
+    assert sets.names == (3, 5, 100)
+    assert np.array_equal(np.array([3, 5, 100])[sets.ids], values)
+    assert sets.sizes.tolist() == [(values == v).sum() for v in (3, 5, 100)]

@@ -7,7 +7,8 @@ from adsh.data import as_items
 from adsh.data.feed import Feed
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
-from adsh.learn.loop import _Step, draw, learn
+from adsh.learn.loop import _cuts, _Step, learn
+from adsh.learn.objective import Terms
 from adsh.networks import create_network
 
 CPU = torch.device("cpu")
@@ -74,13 +75,94 @@ def test_a_rate_that_makes_training_diverge_is_told_as_such(blobs):
         run(blobs, optimizer="sgd", lr=1e38)
 
 
-def test_omega_is_drawn_without_an_array_of_size_n():
-    rng = np.random.default_rng(0)
-    omega = draw(10**15, 1000, rng)
-    assert len(np.unique(omega)) == 1000
-    assert omega.max() < 10**15
-    some = draw(np.array([3, 5, 8], dtype=np.uint8), 3, rng)
-    assert sorted(some.tolist()) == [3, 5, 8]
+def test_batches_are_full_but_the_last_and_never_of_one():
+    assert [len(b) for b in np.split(np.arange(2000), _cuts(2000, 64))] == [64] * 31 + [16]
+    assert [len(b) for b in np.split(np.arange(129), _cuts(129, 64))] == [64, 65]
+    assert [len(b) for b in np.split(np.arange(5), _cuts(5, 64))] == [5]
+    assert [len(b) for b in np.split(np.arange(1), _cuts(1, 64))] == [1]
+
+
+class Recorder(torch.nn.Linear):
+    """A network that remembers the batches it was trained on."""
+
+    def __init__(self):
+        super().__init__(8, 8)
+        self.batches = []
+
+    def forward(self, x):
+        if self.training:
+            self.batches.append(x.detach().clone())
+        return super().forward(x)
+
+
+def record(blobs, monkeypatch=None, **values):
+    points, labels = blobs
+    torch.manual_seed(0)
+    network, table = Recorder(), CodeTable(labels, 8)
+    values = {"samples": 60, "outer": 2, "inner": 2, "batch_size": 20, "lr": 0.1} | values
+    history = learn(network, Feed(as_items(points), CPU), table, Recipe(**values), device=CPU)
+    return network, table, history
+
+
+def test_mini_batches_are_reshuffled_between_epochs_where_the_recipe_says(blobs):
+    for reshuffle in (True, False):
+        seen = record(blobs, outer=1, reshuffle=reshuffle)[0].batches
+        assert len(seen) == 6
+        first, second = torch.cat(seen[:3]), torch.cat(seen[3:])
+        assert torch.equal(first, second) == (not reshuffle)
+        assert torch.equal(first.sort(dim=0)[0], second.sort(dim=0)[0])  # the same Omega
+
+
+def test_the_network_is_trained_against_the_codes_as_they_are_now(blobs, monkeypatch):
+    """With V updated after every epoch, the next epoch sees the new V'V and SV; once an outer, it does not."""
+    made = []
+    of = Terms.of
+    monkeypatch.setattr(Terms, "of", lambda *given: made.append(of(*given)) or made[-1])
+    record(blobs, outer=1, inner=3, codes_after="epoch")
+    assert len(made) == 3
+    assert not made[0].gram.any()  # V = 0
+    assert made[1].gram.any()
+    made.clear()
+    record(blobs, outer=2, inner=3, codes_after="outer")
+    assert len(made) == 2
+
+
+def test_the_rate_of_the_schedule_is_the_rate_of_the_step(blobs):
+    """Plain SGD moves a weight by rate times gradient: a rate of 0 from the start moves nothing."""
+    torch.manual_seed(0)
+    before = Recorder().weight.detach().clone()
+    still, _, history = record(blobs, lr=0.0, weight_decay=0.0)
+    assert torch.equal(still.weight, before)
+    _, _, history = record(blobs, outer=12, inner=1, lr=1e-3, schedule="tenth")
+    assert [r["lr"] for r in history] == pytest.approx([1e-3] * 10 + [1e-4] * 2)
+    slow, _, _ = record(blobs, outer=1, inner=1, lr=1e-2, weight_decay=0.0, warmup=1.0)
+    fast, _, _ = record(blobs, outer=1, inner=1, lr=1e-2, weight_decay=0.0)
+    assert (slow.weight - before).norm() < 0.9 * (fast.weight - before).norm()
+
+
+def test_weight_decay_of_adamw_leaves_biases_alone():
+    step = _Step(torch.nn.Linear(3, 2), Recipe(optimizer="adamw", weight_decay=0.1), 1)
+    decays = {tuple(p.shape): g["weight_decay"] for g in step.optimizer.param_groups for p in g["params"]}
+    assert decays == {(2, 3): 0.1, (2,): 0.0}
+
+
+def test_dropout_is_drawn_from_the_seed_and_the_iteration(blobs):
+    points, labels = blobs
+    runs = []
+    for noise in (1, 2):  # whatever was drawn before
+        torch.manual_seed(0)
+        network = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(8, 8))
+        torch.manual_seed(noise)
+        recipe = Recipe(samples=60, outer=2, inner=1, batch_size=20)
+        learn(network, Feed(as_items(points), CPU), CodeTable(labels, 8), recipe, device=CPU)
+        runs.append(network[1].weight.detach().clone())
+    assert torch.equal(*runs)
+
+
+def test_a_network_with_nothing_to_train_is_refused(blobs):
+    frozen = torch.nn.Linear(8, 8).requires_grad_(False)
+    with pytest.raises(InputError, match="no parameters to train"):
+        learn(frozen, Feed(as_items(blobs[0]), CPU), CodeTable(blobs[1], 8), Recipe(), device=CPU)
 
 
 def rates(batches=4, **values):
@@ -115,6 +197,7 @@ def test_presets_carry_the_values_their_sources_name():
     assert recipe("paper", "alexnet").batch_size == 128
     matlab, pytorch = recipe("authors-matlab", "cnn_f"), recipe("authors-pytorch", "alexnet")
     assert matlab.signed
+    assert recipe("authors-matlab", "cnn_f", multi_label=True).lr == pytest.approx(10**-4.5)
     assert matlab.schedule == "log"
     assert matlab.head_std == 0.01
     assert not pytorch.signed
@@ -127,6 +210,8 @@ def test_presets_carry_the_values_their_sources_name():
     assert {recipe(preset, "mlp").gamma for preset in PRESETS} == {200.0}
     assert recipe("modern", "mlp").batch_size == 64
     assert recipe("modern", "mlp", outer=7, lr=None).outer == 7
+    given = recipe("modern", "mlp", outer=np.int64(7), gamma=np.float32(2))
+    assert (type(given.outer), type(given.gamma)) == (int, float)
 
 
 @pytest.mark.parametrize("values", [{"outer": 0}, {"samples": 1.5}, {"batch_size": -1}, {"gamma": -1.0}, {"lr": "a"}])
