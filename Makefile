@@ -41,8 +41,9 @@ format: $(VENV)/.dev  ## format and sort imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.dev  ## measure how a code update scales with n (about 5 minutes, 3 GiB)
+bench: $(VENV)/.dev  ## measure what n costs, and the metrics (about 10 minutes, 3 GiB)
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/metrics.py
 
 dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/
 	rm -rf dist

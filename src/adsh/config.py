@@ -75,8 +75,8 @@ _MULTI_LABEL: dict[str, dict[str, Any]] = {
 }
 _SMALL = {"samples": 2000, "batch_size": 64, "weight_decay": 1e-4}
 _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
-    ("modern", "linear"): {**_SMALL, "outer": 50, "lr": 1e-2},
-    ("modern", "mlp"): {**_SMALL, "outer": 50, "lr": 4e-3},
+    ("modern", "linear"): {**_SMALL, "outer": 50, "inner": 2, "lr": 1e-2},
+    ("modern", "mlp"): {**_SMALL, "outer": 50, "inner": 3, "lr": 3e-3},
     ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
     ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},

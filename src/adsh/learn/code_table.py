@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..hamming.bits import as_words, check_bits, pack
-from .labels import LabelSets, smallest_unsigned
+from .labels import LabelSets, in_blocks, smallest_unsigned
 from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted
 from .sweep import sweep, zero_tolerance
 
@@ -301,9 +301,7 @@ class CodeTable:
         """(n,) the row of each point, in the smallest type that fits; len(rows) where it has none."""
         none = len(self._counts)
         first = np.where(self._first < 0, none, self._first).astype(smallest_unsigned(none + 1))
-        numbers = np.empty(len(self._ids), dtype=first.dtype)
-        for start in range(0, len(numbers), _BLOCK):  # no int64 copy of size n
-            numbers[start : start + _BLOCK] = first[self._ids[start : start + _BLOCK]]
+        numbers = in_blocks(self._ids, lambda block: first[block], first.dtype)
         numbers[self._sampled] = self._sampled_row
         return numbers
 

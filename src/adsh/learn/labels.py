@@ -7,7 +7,7 @@ a billion points cost one or two bytes each.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,22 +127,35 @@ def _from_integers(cls: type[LabelSets], labels: Ids) -> LabelSets:
     if low < -1:
         raise InputError(f"labels hold {low}: classes are 0 or above, and -1 stands for no label")
     ids: Ids
-    if high >= 1 << 20:  # sparse numbers: sort them
+    if high - low >= 1 << 20:  # sparse numbers: sort them
         values, ids = np.unique(labels, return_inverse=True)
         counts = np.bincount(ids)
-    else:  # number -1 is counted behind the others, where indexing by -1 leads
-        counts = _count(labels, high + 2, wrap=True)
-        values = np.flatnonzero(np.roll(counts, 1)) - 1
-        counts = counts[values]
-        if low == 0 and len(values) == high + 1:
-            ids = labels
-        else:
-            number: NDArray[Any] = np.zeros(high + 2, dtype=smallest_unsigned(len(values)))
-            number[values] = np.arange(len(values))
-            ids = np.empty(len(labels), dtype=number.dtype)
-            for start in range(0, len(labels), _BLOCK):
-                np.take(number, labels[start : start + _BLOCK], mode="wrap", out=ids[start : start + _BLOCK])
+    else:
+        ids = labels if low == 0 else _shifted(labels, low)
+        counts = _count(ids, high - low + 1)
+        used = np.flatnonzero(counts)
+        if len(used) < len(counts):  # numbers that nobody has
+            number: NDArray[Any] = np.zeros(len(counts), dtype=smallest_unsigned(len(used)))
+            number[used] = np.arange(len(used))
+            ids = in_blocks(ids, lambda block: number[block], number.dtype)
+        values, counts = used + low, counts[used]
     return _one_tag_a_set(cls, ids, values.tolist(), unlabelled=low == -1, sizes=counts)
+
+
+def _shifted(labels: Ids, low: int) -> Ids:
+    """labels - low, which is not negative, as unsigned numbers of the same size: arithmetic that wraps is right."""
+    plain = labels.astype(labels.dtype.newbyteorder("="), copy=False)
+    unsigned = np.dtype(f"u{plain.dtype.itemsize}")
+    shifted: Ids = plain.view(unsigned) - np.array(low).astype(unsigned)
+    return shifted
+
+
+def in_blocks(ids: Ids, change: Callable[[Ids], Ids], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """`change` applied block by block: what it makes on the way is never of size n."""
+    changed = np.empty(len(ids), dtype=dtype)
+    for start in range(0, len(ids), _BLOCK):
+        changed[start : start + _BLOCK] = change(ids[start : start + _BLOCK])
+    return changed
 
 
 def _from_strings(cls: type[LabelSets], labels: NDArray[Any]) -> LabelSets:
@@ -219,14 +232,11 @@ def _checked_ids(ids: NDArray[Any]) -> Ids:
     return ids
 
 
-def _count(ids: Ids, sets: int, *, wrap: bool = False) -> NDArray[np.int64]:
-    """How many points have each set; `wrap` counts -1 as the last. Reads in blocks, copies nothing of size n."""
+def _count(ids: Ids, sets: int) -> NDArray[np.int64]:
+    """How many points have each set. Reads the ids in blocks and copies nothing of size n."""
     counts = np.zeros(sets, dtype=np.int64)
     for start in range(0, len(ids), _BLOCK):
         block = ids[start : start + _BLOCK]
-        if wrap and block.dtype.kind == "i":
-            block = block.astype(np.int64)
-            block[block < 0] = sets - 1
         if block.min() < 0 or block.max() >= sets:
             odd = block[(block < 0) | (block >= sets)][0]
             raise InputError(f"ids hold {odd}, but the table has {sets} sets, numbered 0 to {sets - 1}")

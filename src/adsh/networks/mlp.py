@@ -34,6 +34,6 @@ class MLP(nn.Module):
         return out
 
 
-def build(bits: int, input_shape: tuple[int, ...], hidden: int = 512, noise: float = 0.3) -> MLP:
+def build(bits: int, input_shape: tuple[int, ...], hidden: int = 1024, noise: float = 0.3) -> MLP:
     """`mlp` for features of this many dimensions."""
     return MLP(input_shape[0], bits, hidden, noise)
