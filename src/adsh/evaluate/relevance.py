@@ -39,10 +39,8 @@ class SharedLabels:
     def __init__(self, queries: LabelSets, database: LabelSets) -> None:
         self.query_kinds, self.item_kinds, self.columns = queries.ids, database.ids, database.set_count
         self._starts, self._tags = queries.starts, queries.tags_in(database.names)
-        order = np.argsort(database.tags, kind="stable")
-        owners = np.repeat(np.arange(self.columns), np.diff(database.starts))[order]
-        ends = np.cumsum(np.bincount(database.tags, minlength=len(database.names)))
-        self._holders = np.split(owners, ends[:-1]) if len(ends) else []  # the database sets that hold each tag
+        starts, holders = database.holders()
+        self._holders = np.split(holders, starts[1:-1]) if len(database.names) else []  # of each tag
         most = [int(np.diff(side.starts).max(initial=0)) for side in (queries, database)]
         self.highest = max(1, min(most))
 

@@ -3,8 +3,9 @@
 What is exported here needs no torch; `objective` and `loop` do, and are imported where they are used.
 """
 
-from .code_table import CodeTable, Rows
+from .code_table import CodeTable
 from .labels import LabelSets
 from .learned_codes import LearnedCodes
+from .rows import Rows
 
 __all__ = ["CodeTable", "LabelSets", "LearnedCodes", "Rows"]

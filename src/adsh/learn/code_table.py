@@ -23,25 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..hamming.bits import as_words, check_bits, pack
-from .labels import LabelSets, in_blocks, smallest_unsigned
+from ..hamming.bits import check_bits
+from .labels import LabelSets, smallest_unsigned
+from .rows import Rows, RowTable
 from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted
 from .sweep import sweep, zero_tolerance
 
 UNLABELLED = ("network", "dissimilar")
 _BLOCK = 1 << 22
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The distinct rows: label set, code, and how many points each stands for. Ordered by label set."""
-
-    label_set: Indices  # (R,)
-    codes: NDArray[np.int8]  # (R, c)
-    count: NDArray[np.int64]  # (R,)
-
-    def __len__(self) -> int:
-        return len(self.count)
 
 
 @dataclass(frozen=True)
@@ -105,7 +94,7 @@ class CodeTable:
         self._may_ask = (query_sizes > 0) | (asking.sizes == 0)  # by label set
         self.askers = int(query_sizes.sum())
         if start is not None:
-            self._start_from(np.asarray(start))
+            self._rows.start_from(np.asarray(start))
 
     @classmethod
     def from_similarity(cls, S: Any, bits: int, *, separate_queries: bool = False, start: Any = None) -> CodeTable:
@@ -126,7 +115,7 @@ class CodeTable:
         table._may_ask = np.ones(pairs.rows, dtype=bool)
         table.askers = pairs.rows
         if start is not None:
-            table._start_from(np.asarray(start))
+            table._rows.start_from(np.asarray(start))
         return table
 
     def _set_up(
@@ -143,32 +132,25 @@ class CodeTable:
         self.points = int(sizes.sum())  # n: those that take part in learning
         self.last_update: LastUpdate | None = None
         self._similarity = similarity
-        self._ids, self._query_ids = ids, query_ids
+        self._query_ids = query_ids
         self._sizes = sizes
         self._sample: Sample | None = None
         self._few_askers: Indices | None = None
-        present = np.flatnonzero(sizes)
-        self._row_set: Indices = present
-        self._codes = np.zeros((len(present), bits), dtype=np.int8)
-        self._counts = sizes[present]
-        self._first = np.full(len(sizes), -1, dtype=np.int64)  # the row of each set's never-sampled points
-        self._first[present] = np.arange(len(present))
-        self._sampled: Indices = np.empty(0, dtype=np.int64)  # ascending: points whose row is written down
-        self._sampled_row: Indices = np.empty(0, dtype=np.int64)
+        self._rows = RowTable(ids, sizes, bits)
 
     # What the network's step needs ------------------------------------------------------------------
 
     def gram(self) -> Floats:
         """(c, c) V'V."""
-        V = self._codes.astype(np.float64)
-        gram: Floats = (V * self._counts[:, None]).T @ V
+        V = self._rows.codes.astype(np.float64)
+        gram: Floats = (V * self._rows.count[:, None]).T @ V
         return gram
 
     def similarity_sums(self, omega: Any) -> Floats:
         """(m, c) SV for the sampled queries, with this sample's r."""
         sample = self._sampled_queries(omega)
-        V = self._codes.astype(np.float64)
-        by_set = sum_by(self._row_set, V * self._counts[:, None], len(self._sizes))  # (K, c)
+        V = self._rows.codes.astype(np.float64)
+        by_set = sum_by(self._rows.label_set, V * self._rows.count[:, None], len(self._sizes))  # (K, c)
         similar = self._similarity.sum_columns(sample.label_sets, by_set)
         sums: Floats = weighted(similar, by_set, sample.ratio)[sample.member]
         return sums
@@ -181,8 +163,7 @@ class CodeTable:
 
     def codes_of(self, omega: Any) -> NDArray[np.int8]:
         """(m, c) V of those database points."""
-        codes: NDArray[np.int8] = self._codes[self._rows_of(np.asarray(omega, dtype=np.int64))]
-        return codes
+        return self._rows.codes_of(np.asarray(omega, dtype=np.int64))
 
     def draw(self, m: int, rng: np.random.Generator) -> Indices:
         """Omega: m of the points that may be sampled, without replacement, at a cost that does not depend on n."""
@@ -227,24 +208,25 @@ class CodeTable:
         else:
             Q_sets = -2 * c * similar_sums
 
-        split = slice(0, 0) if self.separate_queries else self._split(sample.omega)
-        V = self._codes.astype(np.float64)
-        Q = Q_sets[self._row_set]  # (rows, c)
+        rows = self._rows
+        split = slice(0, 0) if self.separate_queries else rows.split(sample.omega)
+        V = rows.codes.astype(np.float64)
+        Q = Q_sets[rows.label_set]  # (rows, c)
         if not self.separate_queries:
             Q[split] -= 2 * gamma * U
         sweep(V, gram, Q, zero_tolerance(c, m))
-        self._codes = V.astype(np.int8)
+        rows.codes = V.astype(np.int8)
 
         # J = |UV'|^2 - 2c tr(V'S'U) + c^2 |S|^2 + gamma |V_Omega - U|^2
         dissimilar = m * self.points - sample.similar.sum()
         J = float(
             (self.gram() * gram).sum()
-            - 2 * c * (V * similar_sums[self._row_set]).sum(axis=1) @ self._counts
+            - 2 * c * (V * similar_sums[rows.label_set]).sum(axis=1) @ rows.count
             + c * c * (sample.similar.sum() + r * r * dissimilar)
         )
         if not self.separate_queries:
             J += gamma * float(((V[split] - U) ** 2).sum())
-        self._merge()
+        rows.merge()
         self.last_update = LastUpdate(gram, sample.label_sets, sums, r, m)
         return J
 
@@ -284,85 +266,26 @@ class CodeTable:
             raise InputError("outputs hold NaN or infinity")
         return U.astype(np.float64)
 
-    # Rows -------------------------------------------------------------------------------------------
+    # The codes --------------------------------------------------------------------------------------
 
     @property
     def rows(self) -> Rows:
         """The distinct rows now."""
-        return Rows(self._row_set, self._codes, self._counts)
+        return Rows(self._rows.label_set, self._rows.codes, self._rows.count)
 
     def dense(self) -> NDArray[np.int8]:
         """(n, c) codes of all points, +1/-1; 0 where there is none yet, or no label."""
-        codes = np.concatenate([self._codes, np.zeros((1, self.bits), dtype=np.int8)])
+        codes = np.concatenate([self._rows.codes, np.zeros((1, self.bits), dtype=np.int8)])
         of_each: NDArray[np.int8] = codes[self.row_numbers()]
         return of_each
 
     def row_numbers(self) -> NDArray[np.unsignedinteger[Any]]:
         """(n,) the row of each point, in the smallest type that fits; len(rows) where it has none."""
-        none = len(self._counts)
-        first = np.where(self._first < 0, none, self._first).astype(smallest_unsigned(none + 1))
-        numbers = in_blocks(self._ids, lambda block: first[block], first.dtype)
-        numbers[self._sampled] = self._sampled_row
-        return numbers
+        return self._rows.numbers()
 
     def number_bytes(self, updates: int) -> int:
         """At most how many bytes `row_numbers` takes once that many points have been sampled."""
-        return len(self._ids) * smallest_unsigned(len(self._counts) + updates + 1).itemsize
-
-    def _rows_of(self, points: Indices) -> Indices:
-        rows: Indices = self._first[self._ids[points]]
-        if len(self._sampled):
-            at = np.minimum(np.searchsorted(self._sampled, points), len(self._sampled) - 1)
-            known = self._sampled[at] == points
-            rows[known] = self._sampled_row[at[known]]
-        return rows
-
-    def _split(self, points: Indices) -> slice:
-        """Gives each point a row of its own, at the end of the table; the slice of these rows."""
-        source = self._rows_of(points)
-        rows = len(self._counts)
-        own = np.arange(rows, rows + len(points))
-        self._counts = np.concatenate([self._counts - np.bincount(source, minlength=rows), np.ones_like(own)])
-        self._row_set = np.concatenate([self._row_set, self._ids[points].astype(np.int64)])
-        self._codes = np.concatenate([self._codes, self._codes[source]])
-
-        order = np.argsort(points)
-        points, own = points[order], own[order]
-        at = np.searchsorted(self._sampled, points)
-        new = np.append(self._sampled, -1)[at] != points
-        self._sampled_row[at[~new]] = own[~new]
-        self._sampled = np.insert(self._sampled, at[new], points[new])
-        self._sampled_row = np.insert(self._sampled_row, at[new], own[new])
-        return slice(rows, rows + len(points))
-
-    def _merge(self) -> None:
-        """Drops empty rows, joins equal ones, and orders the table by label set and code."""
-        live = np.flatnonzero(self._counts)
-        words = as_words(pack(self._codes[live]))
-        order = live[np.lexsort((*words.T, self._row_set[live]))]
-        row_set, codes = self._row_set[order], self._codes[order]
-        differs = (row_set[1:] != row_set[:-1]) | (codes[1:] != codes[:-1]).any(axis=1)
-        heads = np.flatnonzero(np.concatenate([[True], differs]))
-        number = np.full(len(self._counts), -1, dtype=np.int64)
-        number[order] = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, len(order))))
-
-        self._counts = np.add.reduceat(self._counts[order], heads)
-        self._row_set, self._codes = row_set[heads], codes[heads]
-        self._sampled_row = number[self._sampled_row]
-        self._first = np.where(self._first < 0, -1, number[self._first])
-
-    def _start_from(self, start: NDArray[Any]) -> None:
-        """Every point that takes part gets its given code, and so a row written down."""
-        shape = (len(self._ids), self.bits)
-        if start.shape != shape or not np.isin(start, (-1, 1)).all():
-            raise InputError(f"start has shape {start.shape}: give {shape} codes of +1 and -1")
-        self._sampled = np.flatnonzero(self._sizes[self._ids])
-        self._sampled_row = np.arange(len(self._sampled))
-        self._row_set = self._ids[self._sampled].astype(np.int64)
-        self._codes = start[self._sampled].astype(np.int8)
-        self._counts = np.ones(len(self._sampled), dtype=np.int64)
-        self._first[:] = -1
-        self._merge()
+        return len(self._rows.ids) * smallest_unsigned(len(self._rows.count) + updates + 1).itemsize
 
 
 def _tags_seen(labels: LabelSets) -> str:

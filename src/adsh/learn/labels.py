@@ -97,6 +97,12 @@ class LabelSets:
         """The user's names of one set's tags."""
         return tuple(self.names[t] for t in self.tags[self.starts[label_set] : self.starts[label_set + 1]])
 
+    def holders(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The table turned round: tag t is held by the sets sets[starts[t]:starts[t + 1]]."""
+        order = np.argsort(self.tags, kind="stable")
+        sets = np.repeat(np.arange(self.set_count), np.diff(self.starts))[order]
+        return _starts(np.bincount(self.tags, minlength=len(self.names))), sets
+
     def tags_in(self, names: Sequence[Hashable]) -> NDArray[np.int64]:
         """`tags` renumbered as positions in another vocabulary; a tag unknown there is -1."""
         position = {name: i for i, name in enumerate(names)}

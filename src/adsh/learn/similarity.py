@@ -57,11 +57,7 @@ class SharedTags:
             self._column_tag = _only_tag(database.starts, database.tags)
         else:
             self._row_tag = None
-            order = np.argsort(database.tags, kind="stable")
-            owners = np.repeat(np.arange(self.columns), np.diff(database.starts))
-            self._holders = owners[order]  # the database sets that hold tag t, tag after tag
-            counts = np.bincount(database.tags, minlength=self._tag_count)
-            self._holder_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            self._holder_starts, self._holders = database.holders()
 
     def sum_columns(self, rows: Indices, X: Floats) -> Floats:
         """A[rows] @ X."""

@@ -1,0 +1,114 @@
+"""The distinct (label set, code) rows of the code table, and which row each point is at.
+
+A point never sampled is at its label set's first row. The row of a sampled point is written down, so what is
+kept grows with the points ever sampled, never with n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..hamming.bits import as_words, pack
+from .labels import Ids, in_blocks, smallest_unsigned
+from .similarity import Indices
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The distinct rows: label set, code, and how many points each stands for. Ordered by label set."""
+
+    label_set: Indices  # (R,)
+    codes: NDArray[np.int8]  # (R, c)
+    count: NDArray[np.int64]  # (R,)
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+
+class RowTable:
+    """Rows that points are split off from and merged into. `sizes` says how many points of each set take part."""
+
+    def __init__(self, ids: Ids, sizes: NDArray[np.int64], bits: int) -> None:
+        present = np.flatnonzero(sizes)
+        self.ids = ids  # (n,)  the label set of each point
+        self.label_set: Indices = present
+        self.codes = np.zeros((len(present), bits), dtype=np.int8)
+        self.count = sizes[present]
+        self._takes_part = sizes > 0
+        self._first = np.full(len(sizes), -1, dtype=np.int64)  # the row of each set's never-sampled points
+        self._first[present] = np.arange(len(present))
+        self._sampled: Indices = np.empty(0, dtype=np.int64)  # ascending: points whose row is written down
+        self._sampled_row: Indices = np.empty(0, dtype=np.int64)
+
+    def codes_of(self, points: Indices) -> NDArray[np.int8]:
+        """(m, c) the codes of these points."""
+        codes: NDArray[np.int8] = self.codes[self._rows_of(points)]
+        return codes
+
+    def numbers(self) -> NDArray[np.unsignedinteger[Any]]:
+        """(n,) the row of each point, in the smallest type that fits; the number of rows where it has none."""
+        none = len(self.count)
+        first = np.where(self._first < 0, none, self._first).astype(smallest_unsigned(none + 1))
+        numbers = in_blocks(self.ids, lambda block: first[block], first.dtype)
+        numbers[self._sampled] = self._sampled_row
+        return numbers
+
+    def split(self, points: Indices) -> slice:
+        """Gives each of these points a row of its own, at the end of the table; the slice of these rows."""
+        source = self._rows_of(points)
+        rows = len(self.count)
+        own = np.arange(rows, rows + len(points))
+        self.count = np.concatenate([self.count - np.bincount(source, minlength=rows), np.ones_like(own)])
+        self.label_set = np.concatenate([self.label_set, self.ids[points].astype(np.int64)])
+        self.codes = np.concatenate([self.codes, self.codes[source]])
+
+        order = np.argsort(points)
+        points, own = points[order], own[order]
+        at = np.searchsorted(self._sampled, points)
+        new = np.append(self._sampled, -1)[at] != points
+        self._sampled_row[at[~new]] = own[~new]
+        self._sampled = np.insert(self._sampled, at[new], points[new])
+        self._sampled_row = np.insert(self._sampled_row, at[new], own[new])
+        return slice(rows, rows + len(points))
+
+    def merge(self) -> None:
+        """Drops empty rows, joins equal ones, and orders the table by label set and code."""
+        live = np.flatnonzero(self.count)
+        words = as_words(pack(self.codes[live]))
+        order = live[np.lexsort((*words.T, self.label_set[live]))]
+        label_set, codes = self.label_set[order], self.codes[order]
+        differs = (label_set[1:] != label_set[:-1]) | (codes[1:] != codes[:-1]).any(axis=1)
+        heads = np.flatnonzero(np.concatenate([[True], differs]))
+        number = np.full(len(self.count), -1, dtype=np.int64)
+        number[order] = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, len(order))))
+
+        self.count = np.add.reduceat(self.count[order], heads)
+        self.label_set, self.codes = label_set[heads], codes[heads]
+        self._sampled_row = number[self._sampled_row]
+        self._first = np.where(self._first < 0, -1, number[self._first])
+
+    def start_from(self, codes: NDArray[Any]) -> None:
+        """Every point that takes part gets its given code, and so a row written down."""
+        shape = (len(self.ids), self.codes.shape[1])
+        if codes.shape != shape or not np.isin(codes, (-1, 1)).all():
+            raise InputError(f"start has shape {codes.shape}: give {shape} codes of +1 and -1")
+        self._sampled = np.flatnonzero(self._takes_part[self.ids])
+        self._sampled_row = np.arange(len(self._sampled))
+        self.label_set = self.ids[self._sampled].astype(np.int64)
+        self.codes = codes[self._sampled].astype(np.int8)
+        self.count = np.ones(len(self._sampled), dtype=np.int64)
+        self._first[:] = -1
+        self.merge()
+
+    def _rows_of(self, points: Indices) -> Indices:
+        rows: Indices = self._first[self.ids[points]]
+        if len(self._sampled):
+            at = np.minimum(np.searchsorted(self._sampled, points), len(self._sampled) - 1)
+            known = self._sampled[at] == points
+            rows[known] = self._sampled_row[at[known]]
+        return rows
