@@ -13,23 +13,22 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import resource
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np  # noqa: E402  after the number of threads is set
+import record  # noqa: E402
+import torch  # noqa: E402  loaded, as it is where a model has just coded the queries
 
 from adsh import metrics  # noqa: E402
 
-ROOT = Path(__file__).resolve().parent.parent
-OUT = ROOT / "results" / "benchmarks" / "metrics.json"
+torch.set_num_threads(1)
+
 BITS = 48
 
 
@@ -176,7 +175,7 @@ def measure_large(distinct):
 
 
 def peak_mb():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return record.peak_bytes() / 1e6
 
 
 CASES = {
@@ -212,24 +211,16 @@ def print_row(name, distinct, row):
 
 
 def main(names):
+    if unknown := set(names) - set(CASES):
+        sys.exit(f"{unknown.pop()!r} is not a case: choose from {', '.join(CASES)}\n{__doc__}")
     rows = []
     for name in names or CASES:
         for distinct in CASES[name][1]:
             row = in_a_process(name, distinct)
             print_row(name, distinct, row)
             rows.append({"case": name, "distinct_codes": distinct, **row})
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    about = {
-        "commit": commit.stdout.strip(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "cores": len(os.sched_getaffinity(0)),
-        "machine": platform.machine(),
-        "seed": 0,
-    }
     if not names:
-        OUT.parent.mkdir(parents=True, exist_ok=True)
-        OUT.write_text(json.dumps({**about, "measurements": rows}, indent=2) + "\n")
+        print(f"written to {record.write('metrics', rows).relative_to(record.ROOT)}")
 
 
 if __name__ == "__main__":

@@ -63,9 +63,7 @@ class Case:
 
 
 def peak_gib() -> float:
-    """Of this process alone: ru_maxrss would start at the parent's."""
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 2**20
+    return record.peak_bytes() / 2**30
 
 
 def in_child(*arguments: str) -> dict:

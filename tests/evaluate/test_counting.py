@@ -1,5 +1,7 @@
 """All ways of counting give the counts of a plain double loop."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from adsh.evaluate import counters, counting
 from adsh.evaluate.counters import ByCode, ByItem
 from adsh.evaluate.counting import count
+from adsh.evaluate.metrics import mean_average_precision
 from adsh.evaluate.pairing import Pairing
 from adsh.evaluate.relevance import GivenGrades, SharedLabels
 from adsh.hamming.bits import as_words, number_rows, pack
@@ -100,3 +103,13 @@ def test_rows_are_numbered_in_lexicographic_order(seed, words):
     want, inverse = np.unique(rows, axis=0, return_inverse=True)
     assert number == len(want)
     assert np.array_equal(numbers, inverse.ravel())
+
+
+def test_counts_are_the_same_with_and_without_torch_loaded(monkeypatch):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 256, size=(2000, 6), dtype=np.uint8)
+    labels = rng.integers(0, 5, 2000)
+    given = (codes[:40], codes, labels[:40], labels)
+    with_torch = mean_average_precision(*given, bits=48, device="cpu")
+    monkeypatch.delitem(sys.modules, "torch")
+    assert mean_average_precision(*given, bits=48, device="cpu") == with_torch

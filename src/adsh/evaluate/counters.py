@@ -8,6 +8,7 @@ ByItem compares a query with every item: a matrix product and a histogram.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Protocol
 
 import numpy as np
@@ -133,10 +134,19 @@ class ByItem:
     def _histogram(self, keys: NDArray[np.int32]) -> NDArray[np.int64]:
         """(keys,) how often each occurs."""
         if not self._two_at_once:
-            return np.bincount(keys, minlength=self._keys)
-        pairs = np.bincount(keys, minlength=self._stride**2).reshape(self._stride, self._stride)
-        counts: NDArray[np.int64] = (pairs.sum(axis=0) + pairs.sum(axis=1))[: self._keys]
+            return _bincount(keys, self._keys)
+        pairs = _bincount(keys, self._stride**2).reshape(self._stride, self._stride)
+        counts: NDArray[np.int64] = (pairs.sum(axis=0) + np.einsum("ij->i", pairs))[: self._keys]
         return counts
+
+
+def _bincount(keys: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+    """numpy.bincount; torch's where it is loaded, which takes int32 as it is and two thirds of the time."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return np.bincount(keys, minlength=size)
+    counts: NDArray[np.int64] = torch.bincount(torch.from_numpy(keys), minlength=size).numpy()
+    return counts
 
 
 def queries_at_a_time(pairing: Pairing) -> int:
