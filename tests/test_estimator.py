@@ -148,6 +148,7 @@ def test_clone_and_params_follow_scikit_learn(blobs):
         model.set_params(gama=1)
     assert clone(quick().fit(*blobs)).get_params() == quick().get_params()
     assert repr(adsh.ADSH(12, gamma=3.0)) == "ADSH(12, gamma=3.0)"
+    assert repr(adsh.ADSH(12, preset="".join(["mod", "ern"]))) == "ADSH(12)"
 
 
 def test_a_module_of_the_users_own_is_trained_as_a_copy(blobs):
@@ -341,13 +342,15 @@ def test_parameters_that_cannot_be_used_are_refused_before_training(blobs, value
     [
         ({"labels": np.zeros(299, int)}, "299 points, but Y has 300"),
         ({"labels": np.zeros(300, int)}, "no dissimilar pair"),
-        ({"labels": None}, "either labels or similarity"),
+        ({"labels": None}, r"either labels or similarity: fit\(Y, labels\)"),
+        ({"Y": ["a.png"] * 300}, "paths are not read"),
+        ({"labels": np.arange(300)[:, None] % 3}, r"pass labels\.ravel\(\)"),
         ({"similarity": np.ones((300, 300))}, "not both"),
         ({"labels": None, "similarity": np.ones((299, 300))}, r"\(299, 300\), but these items need 300 x 300"),
         ({"labels": None, "similarity": np.zeros((300, 300))}, "holds 0"),
         ({"queries": np.zeros((5, 8))}, "query_labels"),
         ({"labels": None, "similarity": [[1, -1], [1]]}, "unlike lengths"),
-        ({"queries": np.zeros((3, 8)), "query_labels": ["a", "b", "c"]}, "no query shares a label"),
+        ({"queries": np.zeros((3, 8)), "query_labels": [7, 8, 9]}, "no query shares a label"),
         ({"query_labels": np.zeros(5)}, "go with queries"),
         ({"queries": np.zeros((5, 7)), "query_labels": np.arange(5)}, r"\(7,\).*\(8,\)"),
         ({"queries": np.zeros((5, 8)), "query_labels": np.arange(6)}, "6 points, but queries has 5"),
@@ -408,6 +411,8 @@ def test_multi_hot_labels_of_another_width_are_refused(blobs):
         model.fit(points, hot, queries=points[:4], query_labels=np.eye(4, dtype=int))
     with pytest.raises(InputError, match="'cat': give one label"):
         model.code_for("cat")
+    with pytest.raises(InputError, match="name them alike"):
+        model.code_for(["2"])
 
 
 def test_nothing_learned_is_given_before_fit():

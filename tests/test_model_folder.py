@@ -11,7 +11,7 @@ import torch
 
 import adsh
 from adsh import files
-from adsh.errors import ModelFolderError
+from adsh.errors import FolderError
 
 
 @pytest.fixture
@@ -75,11 +75,11 @@ def test_every_way_of_fitting_can_be_saved(blobs, tmp_path):
 def test_a_module_of_the_users_own_is_asked_for_again(blobs, tmp_path):
     model = adsh.ADSH(12, network=torch.nn.Linear(8, 12), outer=1, samples=60).fit(*blobs)
     model.save(tmp_path / "m")
-    with pytest.raises(ModelFolderError, match="Linear: load.folder, network="):
+    with pytest.raises(FolderError, match="Linear: load.folder, network="):
         adsh.load(tmp_path / "m")
     loaded = adsh.load(tmp_path / "m", network=torch.nn.Linear(8, 12))
     assert same(model, loaded, blobs[0])
-    with pytest.raises(ModelFolderError, match="do not fit the network"):
+    with pytest.raises(FolderError, match="do not fit the network"):
         adsh.load(tmp_path / "m", network=torch.nn.Linear(8, 16))
 
 
@@ -106,23 +106,23 @@ def test_a_folder_that_is_not_whole_is_refused(model, tmp_path, name, fault):
         path.write_bytes(b"[1]")
     else:
         path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(ModelFolderError, match=name.replace(".", r"\.")):
+    with pytest.raises(FolderError, match=name.replace(".", r"\.")):
         adsh.load(tmp_path / "m")
 
 
 def test_a_foreign_folder_and_a_future_version_are_refused(model, tmp_path):
     (tmp_path / "other").mkdir()
-    with pytest.raises(ModelFolderError, match=r"no config\.json"):
+    with pytest.raises(FolderError, match=r"no config\.json"):
         adsh.load(tmp_path / "other")
-    with pytest.raises(ModelFolderError, match="not a folder"):
+    with pytest.raises(FolderError, match="not a folder"):
         adsh.load(tmp_path / "nothing")
     (tmp_path / "other" / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(ModelFolderError, match="not an adsh model"):
+    with pytest.raises(FolderError, match="not an adsh model"):
         adsh.load(tmp_path / "other")
     model.save(tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "config.json").write_text(json.dumps(config | {"format_version": 99}))
-    with pytest.raises(ModelFolderError, match="format version 99.*upgrade"):
+    with pytest.raises(FolderError, match="format version 99.*upgrade"):
         adsh.load(tmp_path / "m")
 
 
@@ -133,7 +133,7 @@ def test_an_unwritable_folder_is_told_before_training(blobs, tmp_path):
     (tmp_path / "file").write_text("")
     heard = []
     for target in (tmp_path / "file", tmp_path / "file" / "m"):
-        with pytest.raises(ModelFolderError, match="is a file|cannot write"):
+        with pytest.raises(FolderError, match="is a file|cannot write"):
             adsh.ADSH(12, outer=1).fit(*blobs, callback=heard.append, save_to=target)
     assert not heard
 
@@ -144,7 +144,7 @@ def test_a_full_disk_is_told_before_training_and_keeps_the_old_model(model, blob
     usage = files.shutil.disk_usage(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(files.shutil, "disk_usage", lambda path: usage._replace(free=1000))
-        with pytest.raises(ModelFolderError, match="not enough space"):
+        with pytest.raises(FolderError, match="not enough space"):
             adsh.ADSH(12, outer=1).fit(*blobs, callback=heard.append, save_to=tmp_path / "m")
     assert not heard
 
@@ -153,7 +153,7 @@ def test_a_full_disk_is_told_before_training_and_keeps_the_old_model(model, blob
 
     monkeypatch.setattr("adsh.model_folder.np.save", full)  # fills up half-way through
     other = adsh.ADSH(12, outer=1, samples=60, seed=4).fit(*blobs)
-    with pytest.raises(ModelFolderError, match="no space is left.*kept"):
+    with pytest.raises(FolderError, match="no space is left.*kept"):
         other.save(tmp_path / "m")
     assert same(model, adsh.load(tmp_path / "m"), blobs[0])
     assert {path.name for path in tmp_path.iterdir()} == {"m"}
@@ -163,10 +163,10 @@ def test_a_full_disk_is_told_before_training_and_keeps_the_old_model(model, blob
 def test_a_folder_of_other_things_is_not_replaced(model, blobs, tmp_path, name):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / name).write_text('{"model_type": "bert"}')
-    with pytest.raises(ModelFolderError, match="holds other files"):
+    with pytest.raises(FolderError, match="holds other files"):
         model.save(tmp_path / "photos")
     heard = []
-    with pytest.raises(ModelFolderError, match="holds other files"):
+    with pytest.raises(FolderError, match="holds other files"):
         adsh.ADSH(12, outer=1).fit(*blobs, callback=heard.append, save_to=tmp_path / "photos")
     assert not heard
     assert (tmp_path / "photos" / name).exists()
@@ -193,7 +193,7 @@ def test_a_link_to_a_folder_is_followed(model, blobs, tmp_path):
 
 def test_the_working_directory_is_not_replaced(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelFolderError, match="working directory"):
+    with pytest.raises(FolderError, match="working directory"):
         model.save(".")
     model.save("below")
     assert adsh.load("below").bits == 12
@@ -264,7 +264,7 @@ def test_a_failed_rename_puts_the_old_folder_back(tmp_path, monkeypatch):
         return rename(path, target)
 
     monkeypatch.setattr(files.Path, "rename", refuses)
-    with pytest.raises(ModelFolderError, match="kept"), files.replacing(folder) as new:
+    with pytest.raises(FolderError, match="kept"), files.replacing(folder) as new:
         (new / "x").write_text("new")
     assert (folder / "x").read_text() == "old"
 

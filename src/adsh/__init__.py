@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["ADSH", "AdshError", "AdshWarning", "LabelSets", "create_network", "load", "metrics"]
+__all__ = ["ADSH", "AdshError", "AdshWarning", "LabelSets", "create_network", "evaluate", "load", "metrics"]
 
 if TYPE_CHECKING:
+    from . import evaluate
     from .errors import AdshError, AdshWarning
     from .estimator import ADSH, load
     from .evaluate import metrics
@@ -18,6 +19,7 @@ _HOMES = {
     "load": "estimator",
     "create_network": "networks",
     "LabelSets": "learn.labels",
+    "evaluate": "evaluate",
     "metrics": "evaluate",
     "AdshError": "errors",
     "AdshWarning": "errors",
@@ -30,7 +32,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'adsh' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    home = import_module(f".{_HOMES[name]}", __name__)
+    value = home if name == _HOMES[name] else getattr(home, name)
     globals()[name] = value
     return value
 

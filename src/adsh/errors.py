@@ -17,8 +17,8 @@ class TrainingError(AdshError, RuntimeError):
     """Training could not go on, for instance because the outputs stopped being finite."""
 
 
-class ModelFolderError(AdshError, OSError):
-    """A model folder that cannot be read or written."""
+class FolderError(AdshError, OSError):
+    """A folder, of a model or a report, that cannot be read or written."""
 
 
 class MissingExtraError(AdshError, ImportError):

@@ -103,6 +103,10 @@ class ADSH:
     ) -> ADSH:
         """Learns the codes of the database Y and the network.
 
+        Y is features (n, d), uint8 images (n, H, W, 3), or a sequence of such items that is read by index.
+        Labels are (n,) integers or strings, an (n, L) multi-hot array, a collection of tags a point, or
+        `LabelSets`; -1, None, "" and an empty collection mean that the point has no label.
+
         With `labels`, or an n x n `similarity`, queries are sampled from Y (eq. 4). With separate `queries`
         and their `query_labels`, or an m x n `similarity`, eq. (3) is solved. `callback` gets the record of
         each outer iteration. `save_to` is checked before training starts, and written after it.
@@ -174,7 +178,9 @@ class ADSH:
     def code_for(self, labels: Any) -> Codes:
         """(n, bytes) codes for new labelled items without their images.
 
-        A label set of the database gives its commonest code, a new one the fixed point of eq. (9).
+        A label set of the database gives its commonest code. A new one gives the fixed point of eq. (9): the
+        code that training would settle on, near those that share its labels and far from the rest. A label
+        that the database never had is similar to nothing.
         """
         self._check_fitted()
         if self._new_labels is None:
@@ -209,7 +215,7 @@ class ADSH:
         shown = [
             f"{name}={type(value).__name__}(…)" if isinstance(value, nn.Module) else f"{name}={value!r}"
             for name, value in self.get_params().items()
-            if name != "bits" and value is not defaults[name].default
+            if name != "bits" and (isinstance(value, nn.Module) or value != defaults[name].default)
         ]
         return f"ADSH({', '.join([repr(self.bits), *shown])})"
 
@@ -218,7 +224,8 @@ class ADSH:
     def _table(self, items: Items, queries: Items | None, labels: Any, query_labels: Any, similarity: Any) -> CodeTable:
         n = len(items)
         if (labels is None) == (similarity is None):
-            raise InputError("give either labels or similarity" + (", not both" if labels is not None else ""))
+            both = labels is not None
+            raise InputError("give either labels or similarity" + (", not both" if both else ": fit(Y, labels)"))
         if (query_labels is not None) and (queries is None or similarity is not None):
             raise InputError("query_labels go with queries and labels: give all three")
         if similarity is not None:

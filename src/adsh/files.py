@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import ModelFolderError
+from .errors import FolderError
 
 
 def _previous(folder: Path) -> Path:
@@ -22,18 +22,18 @@ def check_writable(folder: Path, needed_bytes: int) -> None:
     """Raises where `folder` could not be made or replaced: better before hours of training than after."""
     folder = folder.resolve()
     if folder.exists() and not folder.is_dir():
-        raise ModelFolderError(f"{folder} is a file: give a folder to save to")
+        raise FolderError(f"{folder} is a file: give a folder to save to")
     if folder == Path.cwd() or os.path.ismount(folder):
-        raise ModelFolderError(f"{folder} is the working directory or a disk's root: give a folder below it")
+        raise FolderError(f"{folder} is the working directory or a disk's root: give a folder below it")
     beside = next(parent for parent in folder.parents if parent.exists())
     try:
         with tempfile.TemporaryFile(dir=beside):
             pass
     except OSError as problem:
-        raise ModelFolderError(f"cannot write to {beside}: {_reason(problem)}; choose another folder") from None
+        raise FolderError(f"cannot write to {beside}: {_reason(problem)}; choose another folder") from None
     free = shutil.disk_usage(beside).free
     if free < needed_bytes:
-        raise ModelFolderError(
+        raise FolderError(
             f"not enough space for {folder}: {needed_bytes / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB free; "
             "free some, or choose another folder"
         )
@@ -72,9 +72,9 @@ def replacing(folder: Path) -> Iterator[Path]:
         if previous.exists():
             _take_over(previous, folder)
     except OSError as problem:
-        if isinstance(problem, ModelFolderError):
+        if isinstance(problem, FolderError):
             raise
-        raise ModelFolderError(f"cannot write {folder}: {_reason(problem)}; what was there before is kept") from None
+        raise FolderError(f"cannot write {folder}: {_reason(problem)}; what was there before is kept") from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
 

@@ -30,7 +30,7 @@ from torch import nn
 from . import __version__
 from .config import Recipe
 from .device import DeviceChoice, choose_device
-from .errors import AdshError, AdshWarning, InputError, ModelFolderError, first_line
+from .errors import AdshError, AdshWarning, FolderError, InputError, first_line
 from .files import check_writable, digest, find_whole, replacing
 from .learn import LabelSets, LearnedCodes
 from .learn.code_table import LastUpdate
@@ -56,7 +56,7 @@ def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
         except (OSError, ValueError, KeyError, TypeError):
             ours = False
         if not ours:
-            raise ModelFolderError(f"{folder} holds other files and no adsh model: save to a new or empty folder")
+            raise FolderError(f"{folder} holds other files and no adsh model: save to a new or empty folder")
     weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
     check_writable(folder, weights + number_bytes + 1_000_000)
 
@@ -110,7 +110,7 @@ def read(folder: Path, *, network: nn.Module | None = None, device: str | None =
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OSError, SafetensorError) as problem:
         reason = f"{type(problem).__name__}: {first_line(problem)}"
-        raise ModelFolderError(f"{folder} is not a whole adsh model ({reason}): save or copy it again") from None
+        raise FolderError(f"{folder} is not a whole adsh model ({reason}): save or copy it again") from None
     return model
 
 
@@ -179,19 +179,19 @@ def _code_arrays(model: ADSH) -> dict[str, NDArray[Any]]:
 def _checked_config(folder: Path) -> dict[str, Any]:
     """config.json, once it and the files it names are known to be whole and of a version this code reads."""
     if not folder.is_dir():
-        raise ModelFolderError(f"{folder} is not a folder: give one that a model was saved in")
+        raise FolderError(f"{folder} is not a folder: give one that a model was saved in")
     try:
         config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ModelFolderError(f"{folder} has no {_CONFIG}: give a folder that a model was saved in") from None
+        raise FolderError(f"{folder} has no {_CONFIG}: give a folder that a model was saved in") from None
     except (ValueError, OSError) as problem:
-        raise ModelFolderError(f"{folder / _CONFIG} cannot be read ({problem}): save or copy the model again") from None
+        raise FolderError(f"{folder / _CONFIG} cannot be read ({problem}): save or copy the model again") from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise ModelFolderError(f"{folder / _CONFIG} is not an adsh model's: give a folder that a model was saved in")
+        raise FolderError(f"{folder / _CONFIG} is not an adsh model's: give a folder that a model was saved in")
     version = config.get("format_version")
     if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
         advice = "upgrade adsh" if isinstance(version, int) and version > FORMAT_VERSION else "save the model again"
-        raise ModelFolderError(
+        raise FolderError(
             f"{folder} has format version {version!r}, and adsh {__version__} reads 1 to {FORMAT_VERSION}: {advice}"
         )
     for name in (_WEIGHTS, _CODES, _ROW_NUMBERS):
@@ -209,7 +209,7 @@ def _checked_config(folder: Path) -> dict[str, Any]:
         except OSError as problem:
             found = f"cannot be read ({problem.strerror})"
         if found:
-            raise ModelFolderError(f"{path} {found}: save or copy the model again")
+            raise FolderError(f"{path} {found}: save or copy the model again")
     return config
 
 
@@ -219,16 +219,14 @@ def _network(folder: Path, config: dict[str, Any], given: nn.Module | None) -> n
         network = given
     elif spec is None:
         name = config["params"]["network"]
-        raise ModelFolderError(
-            f"the model was fitted with a module of your own, {name}: load(folder, network=…) needs it"
-        )
+        raise FolderError(f"the model was fitted with a module of your own, {name}: load(folder, network=…) needs it")
     else:
         network = create_network(spec["name"], config["params"]["bits"], config["input_shape"], **spec["options"])
     try:
         network.load_state_dict(load_tensors(folder / _WEIGHTS))
     except RuntimeError as problem:
         reason = str(problem).splitlines()[-1].strip()
-        raise ModelFolderError(f"the weights in {folder} do not fit the network: {reason}") from None
+        raise FolderError(f"the weights in {folder} do not fit the network: {reason}") from None
     return network
 
 

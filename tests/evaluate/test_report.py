@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import adsh
-from adsh.errors import InputError, MissingExtraError, ModelFolderError
+from adsh.errors import AdshWarning, FolderError, InputError, MissingExtraError
 from adsh.evaluate import plots
 from adsh.evaluate.evaluation import evaluate_model
-from adsh.evaluate.report import compare_reports, read_report, write_report
+from adsh.evaluate.report import compare_reports, read_report, table, write_report
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_names_are_escaped(evaluations, tmp_path):
 
 def test_reports_that_cannot_be_read_or_written_are_told(evaluations, tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ModelFolderError, match="file"):
+    with pytest.raises(FolderError, match="file"):
         write_report(evaluations, tmp_path / "file")
     with pytest.raises(InputError, match="no evaluation"):
         write_report([], tmp_path / "r")
@@ -118,7 +118,27 @@ def test_reports_that_cannot_be_read_or_written_are_told(evaluations, tmp_path):
         read_report(tmp_path / "new.json")
 
 
-def test_a_missing_matplotlib_is_answered_with_the_command(evaluations, tmp_path, monkeypatch):
+def test_without_matplotlib_the_report_has_no_figures_and_says_how_to_get_them(evaluations, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'adsh\[plot\]'"):
-        write_report(evaluations, tmp_path / "r")
+    with pytest.raises(MissingExtraError, match="pip install matplotlib"):
+        plots.figures(evaluations)
+    with pytest.warns(AdshWarning, match="no figures.*pip install matplotlib"):
+        path = write_report(evaluations, tmp_path / "r")
+    _, tags = read_page(path)
+    assert "svg" not in tags.seen
+    assert read_report(tmp_path / "r") == evaluations
+
+
+def test_one_evaluation_may_be_given_alone_and_equal_names_are_told_apart(evaluations, tmp_path):
+    assert read_report(write_report(evaluations[0], tmp_path / "one").parent) == evaluations[:1]
+    one, other = evaluations[0], replace(evaluations[0], about={**evaluations[0].about, "seed": 1})
+    names = [e.name for e in read_report(write_report([one, other, one], tmp_path / "r").parent)]
+    assert len(set(names)) == 3
+    assert names[1].endswith(", seed 1")
+
+
+def test_precision_at_100_is_left_out_where_there_are_fewer_items(blobs):
+    points, labels = blobs
+    model = adsh.ADSH(8, outer=1).fit(points[:60], labels[:60])
+    small = evaluate_model(model, points[60:70], labels[60:70], points[:60], labels[:60])
+    assert {row[7] for row in table([small])} == {"–"}

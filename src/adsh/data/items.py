@@ -27,7 +27,11 @@ class Items:
         first = self._read(np.zeros(1, dtype=np.int64))
         self.shape: tuple[int, ...] = first.shape[1:]
         if len(self.shape) not in (1, 3):
-            raise InputError(f"an item of {what} has shape {self.shape}: give features (n, d), or images (n, H, W, 3)")
+            hint = {0: f"; for one item pass {what}[None]", 2: "; grey images need a last axis of 1 channel"}
+            raise InputError(
+                f"an item of {what} has shape {self.shape}: give features (n, d), or images (n, H, W, 3)"
+                + hint.get(len(self.shape), "")
+            )
         if len(self.shape) == 3 and (first.dtype != np.uint8 or self.shape[2] not in (1, 3)):
             raise InputError(
                 f"images of {what} have shape {self.shape} and type {first.dtype}: give uint8 (n, H, W, 3), "
@@ -103,7 +107,8 @@ class Items:
                     "items alone, without their labels"
                 ) from None
         if items.dtype.kind not in "biuf":
-            raise InputError(f"{self.what} holds values of type {items.dtype}: give real numbers")
+            paths = "; paths are not read here, load the images" if items.dtype.kind in "US" else ""
+            raise InputError(f"{self.what} holds values of type {items.dtype}: give real numbers{paths}")
         return items
 
 

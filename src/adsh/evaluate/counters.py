@@ -22,7 +22,7 @@ Tally = NDArray[np.int64]  # (q, grades, c + 1) items
 
 _PAIRS = 1 << 17  # weights of codes held at a time
 _SHIFT = 26  # two counts below 2**26 are summed as one float64, exactly: relevant << 26 | others
-_QUERIES = 1024  # counted at a time
+_QUERIES = 4096  # counted at a time: for each such block all items are unpacked once
 _GRADES = 1 << 24  # grades held at a time
 _ITEMS = 1 << 16  # items compared at a time
 _ROWS = 128  # queries in one product

@@ -19,7 +19,6 @@ from .ranking import Empty, Floats, Gain, RadiusCurve, Ranking, Ties
 from .ties import Divisor
 
 __all__ = [
-    "Options",
     "RadiusCurve",
     "Ranking",
     "average_precision_bounds",

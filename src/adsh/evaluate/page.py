@@ -59,8 +59,10 @@ def _cards(evaluation: Evaluation) -> str:
         if name in evaluation.columns:
             cards.append((f"{evaluation.columns[name].map_expected:.4f}", words))
     first = next(iter(evaluation.columns.values()))
-    cards.append((f"{evaluation.bits} bits", f"{(evaluation.bits + 7) // 8} bytes an item"))
-    cards.append((f"{first.distinct_codes:,}", f"distinct codes for {evaluation.database:,} items"))
+    size = (evaluation.bits + 7) // 8
+    cards.append((f"{evaluation.bits} bits", f"{size} byte{'s' if size > 1 else ''} an item"))
+    learned = "learned " if LEARNED in evaluation.columns else ""
+    cards.append((f"{first.distinct_codes:,}", f"distinct {learned}codes for {evaluation.database:,} items"))
     if "training_seconds" in evaluation.about:
         cards.append((f"{evaluation.about['training_seconds']:,.1f} s", "of training"))
     made = (f'<div class="card"><b>{escape(number)}</b><span>{escape(words)}</span></div>' for number, words in cards)
@@ -86,7 +88,7 @@ def _reading(evaluations: Sequence[Evaluation]) -> str:
         '<p class="soft">Learned codes are few, so rankings are mostly ties. MAP is the expectation over all orders of '
         "tied items; <i>stable</i> keeps database order, as most published figures do; the tie range is the worst and "
         "the best order. <i>Codes as learned</i> is search in a labelled database; <i>codes by the network</i> is "
-        f"search among items nobody labelled.{nothing}</p>"
+        f"search among items nobody labelled. NDCG has gain 2^(labels shared) - 1.{nothing}</p>"
     )
 
 
@@ -121,9 +123,10 @@ def _case(case: Case) -> str:
 def _item(shown: Shown, below: str, kind: str = "") -> str:
     wrong = "" if shown.relevant else "wrong"
     words = escape(shown.label)
-    picture = f'<img src="{shown.picture}" alt="{words}">' if shown.picture else '<span class="blank"></span>'
+    picture = f'<img src="{shown.picture}" alt="{words}">' if shown.picture else ""
     cross = "" if shown.relevant else "✕ "
-    classes = " ".join(part for part in ("item", kind, wrong) if part)
+    plain = "" if shown.picture else "plain"
+    classes = " ".join(part for part in ("item", kind, wrong, plain) if part)
     return f'<div class="{classes}">{picture}<span class="label" title="{words}">{cross}{words}</span>{below}</div>'
 
 

@@ -23,12 +23,15 @@ INK = "#010203"  # text and axes; the page replaces it by the reader's text colo
 COLOURS = ("#2f7ed8", "#e08214", "#1a9e77", "#d6448c", "#7d6bd0", "#a6761d", "#5aa9c7", "#888888")
 SIMILAR, DISSIMILAR = COLOURS[2], COLOURS[3]
 
+_WIDTHS = {"-": 2.8, "--": 1.3}  # both are seen where they coincide
+
 _STYLE: Any = {
     "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#808080",
     "grid.alpha": 0.25, "grid.linewidth": 0.6, "axes.axisbelow": True, "axes.linewidth": 0.7,
     "font.size": 10, "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left",
-    "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.8, "lines.markersize": 4,
+    "legend.frameon": False, "legend.fontsize": 9, "legend.handlelength": 3.2,
+    "lines.linewidth": 1.8, "lines.markersize": 4,
     "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
     "svg.fonttype": "none", "svg.hashsalt": "adsh", "figure.constrained_layout.use": True,
 }  # fmt: skip
@@ -73,7 +76,7 @@ def precision_at_k(evaluations: Sequence[Evaluation]) -> Figure | None:
     """Share of relevant items among the first k."""
     figure, (axes,) = _canvas(1)
     for label, colour, line, column, _ in _series(evaluations):
-        axes.plot(column.ks, column.precision, line, color=colour, label=label)
+        axes.plot(column.ks, column.precision, line, color=colour, label=label, linewidth=_WIDTHS[line])
     axes.set(xlabel="items returned, k", ylabel="precision")
     _legend(axes)
     return figure
@@ -83,7 +86,8 @@ def precision_recall(evaluations: Sequence[Evaluation]) -> Figure | None:
     """Hash look-up: a point for each Hamming radius."""
     figure, (axes,) = _canvas(1)
     for label, colour, line, column, _ in _series(evaluations):
-        axes.plot(column.radius_recall, column.radius_precision, "o" + line, color=colour, label=label, markersize=3)
+        points = (column.radius_recall, column.radius_precision)
+        axes.plot(*points, "o" + line, color=colour, label=label, markersize=3, linewidth=_WIDTHS[line])
     axes.set(xlabel="recall", ylabel="precision", xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
     _legend(axes)
     return figure
@@ -130,8 +134,8 @@ def bit_balance(evaluations: Sequence[Evaluation]) -> Figure | None:
 
 
 def bit_correlation(evaluations: Sequence[Evaluation]) -> Figure | None:
-    """Correlation between bits over the database, a panel a coding; at most six panels."""
-    series = list(_series(evaluations))[:6]
+    """Correlation between bits over the database, a panel a coding; at most twelve."""
+    series = list(_series(evaluations))[:12]
     figure, panels = _canvas(len(series), square=True)
     for (label, _, _, column, _), axes in zip(series, panels, strict=True):
         edges = (0.5, len(column.balance) + 0.5)  # bits are numbered from 1, as in the other figures
@@ -148,7 +152,8 @@ def items_returned(evaluations: Sequence[Evaluation]) -> Figure | None:
     """Hash look-up: how many items a query gets back within each radius."""
     figure, (axes,) = _canvas(1)
     for label, colour, line, column, _ in _series(evaluations):
-        axes.plot(range(len(column.radius_returned)), column.radius_returned, line, color=colour, label=label)
+        returned = column.radius_returned
+        axes.plot(range(len(returned)), returned, line, color=colour, label=label, linewidth=_WIDTHS[line])
     axes.set(xlabel="Hamming radius", ylabel="items returned")
     axes.set_ylim(bottom=0)
     _legend(axes)
@@ -174,6 +179,7 @@ def _by_iteration(evaluations: Sequence[Evaluation], key: str, words: str) -> Fi
         steps = [record["outer"] for record in evaluation.history]
         axes.plot(steps, [record[key] for record in evaluation.history], color=colour, label=evaluation.name)
     axes.set(xlabel="outer iteration", ylabel=words)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(bottom=0)
     if len(trained) > 1:
         _legend(axes)
@@ -193,7 +199,11 @@ _FIGURES: tuple[tuple[str, str, Callable[[Sequence[Evaluation]], Any]], ...] = (
     ("loss", "Training: the objective after each outer iteration.", loss_by_iteration),
     ("rows", "Training: how few distinct rows hold the codes of the whole database.", rows_by_iteration),
     ("hamming", "Hamming distances between queries and similar or dissimilar items.", hamming_histograms),
-    ("correlation", "Correlation between the bits over the database.", bit_correlation),
+    (
+        "correlation",
+        "Correlation between the bits over the database (of the first twelve codings, where there are more).",
+        bit_correlation,
+    ),
 )
 
 
@@ -245,7 +255,7 @@ def _style() -> Any:
     try:
         import matplotlib
     except ModuleNotFoundError:
-        raise MissingExtraError("figures need matplotlib: pip install 'adsh[plot]'") from None
+        raise MissingExtraError("figures need matplotlib, the extra plot: pip install matplotlib") from None
     return matplotlib.rc_context(_STYLE)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, ModelFolderError
+from ..errors import AdshWarning, FolderError, InputError, MissingExtraError, first_line
 from ..files import check_writable
 from . import plots
 from .evaluation import COLUMNS, Evaluation
@@ -19,14 +22,24 @@ JSON, MARKDOWN, HTML = "report.json", "report.md", "report.html"
 _HEADINGS = ("model", "bits", "database", "MAP", "stable", "tie range", "NDCG", "P@100", "distinct codes")
 
 
-def write_report(evaluations: Sequence[Evaluation], folder: str | Path, *, title: str | None = None) -> Path:
-    """Writes the report of one evaluation, or of several overlaid, and gives the path of its page."""
+def write_report(
+    evaluations: Evaluation | Sequence[Evaluation], folder: str | Path, *, title: str | None = None
+) -> Path:
+    """Writes the report of one evaluation, or of several overlaid, and gives the path of its page.
+
+    Without matplotlib the report has no figures, and a warning says how to get them.
+    """
+    evaluations = [evaluations] if isinstance(evaluations, Evaluation) else _told_apart(evaluations)
     if not evaluations:
         raise InputError("there is no evaluation to report: give at least one")
     folder = Path(folder)
     check_writable(folder, 20_000_000)
     title = title or (evaluations[0].name if len(evaluations) == 1 else f"{len(evaluations)} models compared")
-    figures = plots.figures(evaluations)
+    try:
+        figures = plots.figures(evaluations)
+    except MissingExtraError as missing:
+        warnings.warn(f"the report has no figures: {missing}", AdshWarning, stacklevel=2)
+        figures = {}
     rows = table(evaluations)
     saved = {"format": FORMAT, "format_version": FORMAT_VERSION, "title": title}
     try:
@@ -40,7 +53,7 @@ def write_report(evaluations: Sequence[Evaluation], folder: str | Path, *, title
         everything = {**saved, "evaluations": [evaluation.to_json() for evaluation in evaluations]}
         (folder / JSON).write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
     except OSError as problem:
-        raise ModelFolderError(f"cannot write the report to {folder}: {problem.strerror or problem}") from None
+        raise FolderError(f"cannot write the report to {folder}: {problem.strerror or problem}") from None
     return folder / HTML
 
 
@@ -50,7 +63,8 @@ def read_report(folder: str | Path) -> list[Evaluation]:
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
-        raise InputError(f"{path} cannot be read as a report ({problem}): give a folder with a {JSON}") from None
+        reason = getattr(problem, "strerror", None) or first_line(problem)
+        raise InputError(f"{path} cannot be read as a report ({reason}): give a folder with a {JSON}") from None
     if not isinstance(saved, dict) or saved.get("format") != FORMAT:
         raise InputError(f"{path} is not a report of adsh: give a folder with a {JSON}")
     if saved["format_version"] > FORMAT_VERSION:
@@ -71,7 +85,7 @@ def table(evaluations: Sequence[Evaluation]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for evaluation in evaluations:
         for name, column in evaluation.columns.items():
-            at_100 = column.precision[column.ks.index(100)] if 100 in column.ks else column.precision[-1]
+            at_100 = _share(column.precision[column.ks.index(100)]) if 100 in column.ks else "–"
             rows.append(
                 (
                     evaluation.name,
@@ -81,11 +95,27 @@ def table(evaluations: Sequence[Evaluation]) -> list[tuple[str, ...]]:
                     _share(column.map_stable),
                     f"{_share(column.map_lowest)} to {_share(column.map_highest)}",
                     _share(column.ndcg),
-                    _share(at_100),
+                    at_100,
                     f"{column.distinct_codes:,}",
                 )
             )
     return rows
+
+
+def _told_apart(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """The evaluations, those of one name with their seed or a number behind it."""
+    names = Counter(evaluation.name for evaluation in evaluations)
+    seeds = Counter((evaluation.name, evaluation.about.get("seed")) for evaluation in evaluations)
+    seen: Counter[str] = Counter()
+    apart = []
+    for evaluation in evaluations:
+        name, seed = evaluation.name, evaluation.about.get("seed")
+        seen[name] += 1
+        if names[name] > 1:
+            mark = f", seed {seed}" if seed is not None and seeds[name, seed] == 1 else f" ({seen[name]})"
+            evaluation = replace(evaluation, name=name + mark)
+        apart.append(evaluation)
+    return apart
 
 
 def _share(value: float) -> str:

@@ -105,6 +105,13 @@ class LabelSets:
 
     def tags_in(self, names: Sequence[Hashable]) -> NDArray[np.int64]:
         """`tags` renumbered as positions in another vocabulary; a tag unknown there is -1."""
+        kinds, others = {type(name) for name in self.names}, {type(name) for name in names}
+        if kinds and others and not kinds & others and {str, int} <= kinds | others:
+            mine, theirs = self.names[0], names[0]
+            raise InputError(
+                f"labels are named by {type(mine).__name__} here ({mine!r}) and by {type(theirs).__name__} there "
+                f"({theirs!r}): name them alike"
+            )
         position = {name: i for i, name in enumerate(names)}
         renumber = np.array([position.get(name, -1) for name in self.names], dtype=np.int64)
         return renumber[self.tags]
@@ -227,6 +234,8 @@ def _multi_hot(table: NDArray[Any], what: str) -> NDArray[np.bool_]:
         raise InputError(f"{what} have shape {table.shape} and type {table.dtype}: multi-hot is (n, L) of 0 and 1")
     hot = table.astype(bool)
     if table.dtype.kind != "b" and not np.array_equal(hot, table):
+        if table.shape[1] == 1:
+            raise InputError(f"{what} have shape {table.shape}: pass {what}.ravel() for classes by number")
         odd = table[hot != table].flat[0]
         raise InputError(f"{what} hold {odd}: multi-hot is 0 and 1 only; for classes by number pass a (n,) array")
     return hot
