@@ -31,7 +31,8 @@ def count(pairing: Pairing, *, graded: bool = False, threads: int | None = None,
     if q * n < _THREADS_FROM or not isinstance(counter, ByItem):
         threads = 1
     threads = threads or _cores()
-    step = min(counter.step, -(-q // threads))
+    rounds = -(-q // (threads * counter.step))
+    step = -(-q // (threads * rounds))  # blocks of one size, as many for each thread
     blocks = [slice(start, start + step) for start in range(0, q, step)]
 
     def fill(block: slice) -> None:
@@ -54,9 +55,8 @@ def _counter(pairing: Pairing, grades: int, device: str) -> Counter:
     q, n = len(pairing.query_codes), len(pairing.database_codes)
     kinds = len(np.unique(pairing.query_kinds))
     codes, numbers = number_rows(as_words(pairing.database_codes))
-    if (
-        4 * q * codes + kinds * pairing.relevance.columns <= q * n
-    ):  # groups come with a cost, and are rarely fewer than columns
+    # Groups come with a cost, and are rarely fewer than columns.
+    if 4 * q * codes + kinds * pairing.relevance.columns <= q * n:
         by_code = ByCode(pairing, grades, codes, numbers)
         if 4 * q * codes + kinds * by_code.groups <= q * n:
             return by_code
