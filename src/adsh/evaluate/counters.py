@@ -24,8 +24,8 @@ _PAIRS = 1 << 17  # weights of codes held at a time
 _SHIFT = 26  # two counts below 2**26 are summed as one float64, exactly: relevant << 26 | others
 _QUERIES = 4096  # counted at a time: for each such block all items are unpacked once
 _GRADES = 1 << 24  # grades held at a time
-_ITEMS = 1 << 16  # items compared at a time
-_ROWS = 128  # queries in one product
+_ITEMS = 1 << 17  # items compared at a time
+_ROWS = 64  # queries in one product
 _TWO_UP_TO = 256  # keys: beyond it the histogram of two at once leaves the cache
 
 
