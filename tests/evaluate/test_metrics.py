@@ -365,3 +365,24 @@ print(metrics.mean_average_precision(codes, codes, [0, 1, 1], [0, 1, 1], bits=8)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_multi_hot_labels_of_other_widths_are_refused_with_both_numbers():
+    codes = np.zeros((3, 2), np.uint8)
+    with pytest.raises(adsh.errors.InputError, match="3 columns and database labels of 4"):
+        metrics.mean_average_precision(codes[:2], codes, np.eye(3)[:2], np.eye(4)[:3], bits=12)
+
+
+def test_ndcg_of_very_many_shared_labels_stays_finite():
+    codes = np.zeros((2, 1), np.uint8)
+    many = list(range(1100))
+    assert metrics.ndcg_at(codes[:1], codes, [many], [many, [1]], bits=8, k=2) == pytest.approx(0.815, abs=0.01)
+
+
+def test_a_given_sparse_relevance_is_left_as_it_was():
+    import scipy.sparse
+
+    given = scipy.sparse.csr_array((np.ones(2, int), [0, 0], [0, 2]), shape=(1, 2))
+    codes = np.zeros((2, 1), np.uint8)
+    metrics.mean_average_precision(codes[:1], codes, relevance=given, bits=8)
+    assert given.nnz == 2

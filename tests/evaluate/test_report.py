@@ -111,7 +111,7 @@ def test_reports_that_cannot_be_read_or_written_are_told(evaluations, tmp_path):
     with pytest.raises(InputError, match="cannot be read as a report"):
         read_report(tmp_path / "nothing")
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(InputError, match="not a report"):
+    with pytest.raises(InputError, match="not a whole report"):
         read_report(tmp_path / "other.json")
     (tmp_path / "new.json").write_text(json.dumps({"format": "adsh-report", "format_version": 9}))
     with pytest.raises(InputError, match="upgrade"):
@@ -135,6 +135,33 @@ def test_one_evaluation_may_be_given_alone_and_equal_names_are_told_apart(evalua
     names = [e.name for e in read_report(write_report([one, other, one], tmp_path / "r").parent)]
     assert len(set(names)) == 3
     assert names[1].endswith(", seed 1")
+
+
+def test_one_name_at_several_lengths_is_one_line_of_map_by_bits(evaluations, tmp_path):
+    both = [replace(evaluation, name="ours") for evaluation in evaluations]
+    told = read_report(write_report(both, tmp_path / "r").parent)
+    assert [evaluation.name for evaluation in told] == ["ours, 8 bits", "ours, 16 bits"]
+    figure = plots.figures(told)["map_by_bits"][1]
+    assert {len(line.get_xdata()) for line in figure.axes[0].get_lines()} == {2}
+
+
+def test_odd_values_and_names_end_in_a_whole_report(evaluations, tmp_path):
+    about = {"seed": np.int64(3), "split": tmp_path, "rate": float("nan")}
+    odd = [replace(evaluations[0], name=r"$\foo$ & <i>", about=about), replace(evaluations[1], k=5)]
+    path = write_report(odd, tmp_path / "r")
+    read_page(path)
+    saved = json.loads((path.parent / "report.json").read_text(), parse_constant=pytest.fail)
+    assert saved["evaluations"][0]["about"] == {"seed": 3, "split": str(tmp_path), "rate": None}
+    assert "compare with care" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    "spoil", [{}, {"format_version": 1}, {"format_version": "1"}, {"format_version": 1, "evaluations": 3}]
+)
+def test_a_damaged_report_is_refused_in_words(tmp_path, spoil):
+    (tmp_path / "report.json").write_text(json.dumps({"format": "adsh-report", **spoil}))
+    with pytest.raises(InputError, match="not a whole report"):
+        read_report(tmp_path)
 
 
 def test_precision_at_100_is_left_out_where_there_are_fewer_items(blobs):

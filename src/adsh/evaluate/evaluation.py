@@ -86,15 +86,18 @@ class Evaluation:
 def evaluate_codes(
     query_codes: Codes,
     database_codes: Codes,
-    query_labels: Any,
-    database_labels: Any,
+    query_labels: Any = None,
+    database_labels: Any = None,
     *,
     bits: int,
     k: int | None = None,
     divisor: Divisor = "retrieved",
+    relevance: Any = None,
 ) -> Column:
-    """One column: queries against one coding of the database."""
-    ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, graded=True)
+    """One column: queries against one coding of the database, by labels or by a given relevance matrix."""
+    ranking = Ranking(
+        query_codes, database_codes, query_labels, database_labels, bits=bits, relevance=relevance, graded=True
+    )
     return _column(ranking, database_codes, k, divisor)
 
 
@@ -138,7 +141,7 @@ def evaluate_model(
         queries=len(asked),
         database=len(database),
         without_relevant=without,
-        k=k,
+        k=None if k is None else int(k),
         divisor=divisor,
         columns=columns,
         about={**run, **(about or {})},
@@ -148,7 +151,7 @@ def evaluate_model(
 
 
 def _column(ranking: Ranking, database_codes: Codes, k: int | None, divisor: Divisor) -> Column:
-    ks = [place for place in _CURVE if place <= ranking.database] or [ranking.database]
+    ks = [place for place in _CURVE if place <= ranking.database]
     lowest, highest = ranking.average_precision_bounds(k=k, divisor=divisor)
     curve = ranking.precision_recall_by_radius()
     similar, dissimilar = ranking.pairs_by_distance

@@ -45,10 +45,10 @@ def page(
 
 
 def _subtitle(evaluations: Sequence[Evaluation]) -> str:
-    sizes = {(evaluation.queries, evaluation.database, evaluation.k) for evaluation in evaluations}
+    sizes = {(e.queries, e.database, e.k, e.divisor if e.k else None) for e in evaluations}
     if len(sizes) > 1:
-        return "The evaluations differ in queries, database or k: compare with care."
-    queries, database, k = sizes.pop()
+        return "The evaluations differ in queries, database, k or divisor: compare with care."
+    queries, database, k, _ = sizes.pop()
     over = "over the whole ranking" if k is None else f"over the first {k:,}"
     return f"{queries:,} queries against {database:,} database items, MAP {over}"
 
@@ -82,8 +82,9 @@ def _table(headings: Sequence[str], rows: list[tuple[str, ...]]) -> str:
 
 
 def _reading(evaluations: Sequence[Evaluation]) -> str:
-    without = sum(evaluation.without_relevant for evaluation in evaluations)
-    nothing = f" {without:,} queries have no relevant item at all and count 0." if without else ""
+    most = max(evaluation.without_relevant for evaluation in evaluations)
+    upto = "" if len({evaluation.without_relevant for evaluation in evaluations}) == 1 else "Up to "
+    nothing = f" {upto}{most:,} queries have no relevant item at all and count 0." if most else ""
     return (
         '<p class="soft">Learned codes are few, so rankings are mostly ties. MAP is the expectation over all orders of '
         "tied items; <i>stable</i> keeps database order, as most published figures do; the tie range is the worst and "
@@ -134,6 +135,7 @@ def _about(evaluation: Evaluation) -> str:
     facts = {
         "queries": f"{evaluation.queries:,}",
         "database": f"{evaluation.database:,}",
+        "without a relevant item": f"{evaluation.without_relevant:,} queries, which count 0",
         "MAP over": "all items"
         if evaluation.k is None
         else f"the first {evaluation.k:,} (divisor: {evaluation.divisor})",

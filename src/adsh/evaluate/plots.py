@@ -33,7 +33,7 @@ _STYLE: Any = {
     "legend.frameon": False, "legend.fontsize": 9, "legend.handlelength": 3.2,
     "lines.linewidth": 1.8, "lines.markersize": 4,
     "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
-    "svg.fonttype": "none", "svg.hashsalt": "adsh", "figure.constrained_layout.use": True,
+    "text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "adsh", "figure.constrained_layout.use": True,
 }  # fmt: skip
 
 
@@ -177,7 +177,8 @@ def _by_iteration(evaluations: Sequence[Evaluation], key: str, words: str) -> Fi
     figure, (axes,) = _canvas(1)
     for evaluation, colour in zip(trained, _colours(len(trained)), strict=True):
         steps = [record["outer"] for record in evaluation.history]
-        axes.plot(steps, [record[key] for record in evaluation.history], color=colour, label=evaluation.name)
+        values = [record[key] for record in evaluation.history]
+        axes.plot(steps, values, "o-" if len(steps) == 1 else "-", color=colour, label=evaluation.name)
     axes.set(xlabel="outer iteration", ylabel=words)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(bottom=0)

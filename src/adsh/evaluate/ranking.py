@@ -154,7 +154,8 @@ class Ranking:
         _check_choice("gain", gain, Gain)
         k = self._place(k)
         levels = np.arange(self._pairing.relevance.highest + 1, dtype=np.float64)
-        gains = np.exp2(levels) - 1 if gain == "exponential" else levels
+        # NDCG does not depend on the scale of the gains: the highest is brought to 1, so that none overflows.
+        gains = np.exp2(levels - levels[-1]) - np.exp2(-levels[-1]) if gain == "exponential" else levels
         if _stable(ties):
             return float(self._in_order(lambda grades: ordered.ndcg(gains[grades], k)).mean())
         tally = self._tally(graded=True)  # (q, grades, c + 1)
@@ -236,6 +237,11 @@ def _relevance(query_labels: Any, database_labels: Any, matrix: Any, queries: in
         return GivenGrades(matrix, queries, database)
     if query_labels is None or database_labels is None:
         raise InputError("labels are missing: give labels of queries and database, or relevance=")
+    widths = [np.shape(labels)[1] for labels in (query_labels, database_labels) if getattr(labels, "ndim", 1) == 2]
+    if len(set(widths)) > 1:
+        raise InputError(
+            f"query labels are multi-hot of {widths[0]} columns and database labels of {widths[1]}: align them"
+        )
     sides = []
     for labels, codes, what in ((query_labels, queries, "query"), (database_labels, database, "database")):
         sides.append(LabelSets.of(labels))

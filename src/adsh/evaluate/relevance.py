@@ -60,7 +60,9 @@ class GivenGrades:
     def __init__(self, matrix: Any, queries: int, database: int) -> None:
         if hasattr(matrix, "tocsr"):
             self._matrix = matrix.tocsr()
-            self._matrix.sum_duplicates()
+            if not self._matrix.has_canonical_format:
+                self._matrix = self._matrix.copy()  # the user's own stays as it is
+                self._matrix.sum_duplicates()
         else:
             self._matrix = matrix.detach().cpu().numpy() if hasattr(matrix, "detach") else np.asanyarray(matrix)
         if self._matrix.shape != (queries, database):

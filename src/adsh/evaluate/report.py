@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import AdshWarning, FolderError, InputError, MissingExtraError, first_line
 from ..files import check_writable
 from . import plots
@@ -41,7 +43,9 @@ def write_report(
         warnings.warn(f"the report has no figures: {missing}", AdshWarning, stacklevel=2)
         figures = {}
     rows = table(evaluations)
-    saved = {"format": FORMAT, "format_version": FORMAT_VERSION, "title": title}
+    saved: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "title": title}
+    saved["evaluations"] = [_plain(evaluation.to_json()) for evaluation in evaluations]
+    text = json.dumps(saved, indent=1, allow_nan=False) + "\n"
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
         for name, (_, figure) in figures.items():
@@ -50,8 +54,7 @@ def write_report(
         captions = {name: caption for name, (caption, _) in figures.items()}
         (folder / MARKDOWN).write_text(_markdown(title, evaluations, rows, captions), encoding="utf-8")
         (folder / HTML).write_text(page(title, evaluations, (_HEADINGS, rows), drawn), encoding="utf-8")
-        everything = {**saved, "evaluations": [evaluation.to_json() for evaluation in evaluations]}
-        (folder / JSON).write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
+        (folder / JSON).write_text(text, encoding="utf-8")
     except OSError as problem:
         raise FolderError(f"cannot write the report to {folder}: {problem.strerror or problem}") from None
     return folder / HTML
@@ -65,12 +68,12 @@ def read_report(folder: str | Path) -> list[Evaluation]:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or first_line(problem)
         raise InputError(f"{path} cannot be read as a report ({reason}): give a folder with a {JSON}") from None
-    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
-        raise InputError(f"{path} is not a report of adsh: give a folder with a {JSON}")
-    if saved["format_version"] > FORMAT_VERSION:
-        raise InputError(
-            f"{path} has format version {saved['format_version']}, newer than this adsh reads: upgrade adsh"
-        )
+    version = saved.get("format_version") if isinstance(saved, dict) else None
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise InputError(f"{path} has format version {version}, newer than this adsh reads: upgrade adsh")
+    whole = isinstance(version, int) and isinstance(saved.get("evaluations"), list)
+    if not whole or saved.get("format") != FORMAT:
+        raise InputError(f"{path} is not a whole report of adsh: give a folder with a {JSON}")
     return [Evaluation.from_json(evaluation) for evaluation in saved["evaluations"]]
 
 
@@ -103,19 +106,33 @@ def table(evaluations: Sequence[Evaluation]) -> list[tuple[str, ...]]:
 
 
 def _told_apart(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """The evaluations, those of one name with their seed or a number behind it."""
-    names = Counter(evaluation.name for evaluation in evaluations)
-    seeds = Counter((evaluation.name, evaluation.about.get("seed")) for evaluation in evaluations)
+    """The evaluations, those of one name told apart by what they differ in: bits, seed, or else a number."""
+    names = [evaluation.name for evaluation in evaluations]
+    by_bits = [f", {evaluation.bits} bits" for evaluation in evaluations]
+    by_seed = [f", seed {evaluation.about.get('seed')}" for evaluation in evaluations]
+    for marks in (by_bits, by_seed):
+        marked = set(zip(names, marks, strict=True))
+        often = Counter(name for name, _ in marked)  # how many marks each name comes with
+        names = [name + mark if often[name] > 1 else name for name, mark in zip(names, marks, strict=True)]
     seen: Counter[str] = Counter()
     apart = []
-    for evaluation in evaluations:
-        name, seed = evaluation.name, evaluation.about.get("seed")
+    for name, evaluation in zip(names, evaluations, strict=True):
         seen[name] += 1
-        if names[name] > 1:
-            mark = f", seed {seed}" if seed is not None and seeds[name, seed] == 1 else f" ({seen[name]})"
-            evaluation = replace(evaluation, name=name + mark)
-        apart.append(evaluation)
+        apart.append(replace(evaluation, name=f"{name} ({seen[name]})" if names.count(name) > 1 else name))
     return apart
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: NumPy's numbers as Python's, no NaN, and anything else in words."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def _share(value: float) -> str:
