@@ -4,7 +4,7 @@ paper            as the paper says: V after every inner epoch, U by a fresh pass
 authors-matlab   as the authors' MATLAB program does: V once an outer iteration, sign(U) in S'U
 authors-pytorch  as the authors' PyTorch program does: V once an outer iteration, no reshuffling
 modern           the default: the best recipe found here, with values for each kind of network
-fast             the shortest run that is still better than the published figures
+fast             the same with fewer outer iterations
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from .device import DeviceChoice, choose_device, threads_for
 from .errors import AdshWarning, InputError, NotFittedError, first_line
 from .hamming.bits import Codes, bytes_for, check_bits, pack
 from .learn import CodeTable, LabelSets, LearnedCodes
+from .learn.labels import check_columns
 from .learn.learned_codes import NewLabels
 from .learn.loop import Record, learn, network_outputs
 from .model_folder import check_target, read, write
@@ -186,7 +187,7 @@ class ADSH:
         if self._new_labels is None:
             raise InputError("this model was fitted on a given similarity, not on labels: code new items with encode()")
         sets = LabelSets.of(labels)
-        _check_width(labels, sets, self._new_labels.database, "labels")
+        check_columns(labels, "labels", len(self._new_labels.database.names), "the database has")
         return self._new_labels.codes(sets)
 
     def save(self, folder: str | Path) -> None:
@@ -246,7 +247,7 @@ class ADSH:
             if query_labels is None:
                 raise InputError("queries without query_labels: give the queries' labels too")
             asking = _labels_for(queries, query_labels, "query_labels", "queries")
-            _check_width(query_labels, asking, database, "query_labels")
+            check_columns(query_labels, "query_labels", len(database.names), "the database has")
         return CodeTable(database, self.bits, queries=asking, unlabelled=self.unlabelled)
 
     def _recipe(self, table: CodeTable) -> config.Recipe:
@@ -297,15 +298,6 @@ def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:
     if len(sets) != len(items):
         raise InputError(f"{what} are for {len(sets)} points, but {whose} has {len(items)}: give one label set a point")
     return sets
-
-
-def _check_width(given: Any, labels: LabelSets, database: LabelSets, what: str) -> None:
-    """A multi-hot table means the same labels only if it is as wide as the database's."""
-    if getattr(given, "ndim", 1) == 2 and len(labels.names) != len(database.names):
-        raise InputError(
-            f"{what} are multi-hot of {len(labels.names)} columns, but the database has {len(database.names)} labels: "
-            "use the same columns"
-        )
 
 
 def _encode(

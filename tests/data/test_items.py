@@ -95,7 +95,9 @@ def test_inputs_that_cannot_be_used_are_refused_in_words(source, said):
 
 
 def test_odd_arrays_arrive_as_plain_float32():
-    feed = lambda source: Feed(as_items(source), torch.device("cpu"))(np.array([1, 0])).tolist()  # noqa: E731
+    def feed(source):
+        return Feed(as_items(source), torch.device("cpu"))(np.array([1, 0])).tolist()
+
     plain = np.array([[1.0, 2.0], [3.0, 4.0]])
     fixed = plain.astype(np.float32)
     fixed.setflags(write=False)

@@ -21,7 +21,7 @@ def run(blobs, seed=0, **values):
     table = CodeTable(labels, 8)
     calls = []
     update = table.update
-    table.update = lambda omega, U, gamma, signed: (  # type: ignore[method-assign]
+    table.update = lambda omega, U, gamma, signed: (
         calls.append({"omega": omega, "U": U.clone(), "signed": signed}) or update(omega, U, gamma, signed=signed)
     )
     values = {"samples": 60, "outer": 3, "inner": 2, "batch_size": 16, "optimizer": "adamw", "lr": 1e-2} | values

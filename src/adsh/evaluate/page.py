@@ -9,8 +9,6 @@ from importlib.resources import files
 from .cases import Case, Shown
 from .evaluation import COLUMNS, LEARNED, NETWORK, Evaluation
 
-_CSS = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
-
 _WIDE = ("map_by_bits", "hamming", "correlation")
 
 
@@ -21,11 +19,12 @@ def page(
     figures: dict[str, tuple[str, str]],
 ) -> str:
     """The page; `figures` are name -> (caption, svg)."""
+    style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     parts = [
         "<!doctype html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>{_CSS}</style></head><body><main>",
+        f"<style>{style}</style></head><body><main>",
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">{_subtitle(evaluations)}</p>',
         _cards(evaluations[0]) if len(evaluations) == 1 else "",

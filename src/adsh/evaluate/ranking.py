@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..hamming.bits import Codes, as_codes, check_bits, check_codes
-from ..learn.labels import LabelSets
+from ..learn.labels import LabelSets, check_columns
 from . import ordered
 from . import ties as expected
 from .counters import Tally
@@ -164,13 +165,13 @@ class Ranking:
         reached = expected.dcg(tally.sum(axis=1), np.einsum("qgd,g->qd", tally, gains), k)
         return float(self._per_query(reached / np.where(ideal > 0, ideal, 1.0)).mean())
 
-    @property
+    @cached_property
     def _total(self) -> NDArray[np.int64]:
         """(q, c + 1) items at each distance from each distinct query."""
         total: NDArray[np.int64] = self._tally().sum(axis=1)
         return total
 
-    @property
+    @cached_property
     def _relevant(self) -> NDArray[np.int64]:
         relevant: NDArray[np.int64] = self._tally()[:, 1:].sum(axis=1)
         return relevant
@@ -237,11 +238,8 @@ def _relevance(query_labels: Any, database_labels: Any, matrix: Any, queries: in
         return GivenGrades(matrix, queries, database)
     if query_labels is None or database_labels is None:
         raise InputError("labels are missing: give labels of queries and database, or relevance=")
-    widths = [np.shape(labels)[1] for labels in (query_labels, database_labels) if getattr(labels, "ndim", 1) == 2]
-    if len(set(widths)) > 1:
-        raise InputError(
-            f"query labels are multi-hot of {widths[0]} columns and database labels of {widths[1]}: align them"
-        )
+    if getattr(database_labels, "ndim", 1) == 2:
+        check_columns(query_labels, "query labels", database_labels.shape[1], "database labels have")
     sides = []
     for labels, codes, what in ((query_labels, queries, "query"), (database_labels, database, "database")):
         sides.append(LabelSets.of(labels))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ..errors import InputError
+from ..errors import InputError, first_line
 from ..hamming.bits import unpack
 from .counters import Tally, queries_at_a_time
 from .pairing import Pairing
@@ -22,8 +22,7 @@ class OnDevice:
             self._device = torch.device(device)
             self._database = self._to_device(unpack(pairing.database_codes, pairing.bits))  # (n, c) int8
         except (RuntimeError, AssertionError) as problem:
-            reason = str(problem).splitlines()[0]
-            raise InputError(f"device={device!r} cannot be used ({reason}): pass device='cpu'") from problem
+            raise InputError(f"device={device!r} cannot be used ({first_line(problem)}): pass device='cpu'") from None
         self._item_kinds = self._to_device(pairing.relevance.item_kinds.astype(np.int64))
 
     def count(self, block: slice, out: Tally) -> None:

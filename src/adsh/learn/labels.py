@@ -259,6 +259,14 @@ def _count(ids: Ids, sets: int) -> NDArray[np.int64]:
     return counts
 
 
+def check_columns(labels: Any, what: str, columns: int, whose: str) -> None:
+    """A multi-hot table names the same labels as another only if it is as wide."""
+    if getattr(labels, "ndim", 1) == 2 and labels.shape[1] != columns:
+        raise InputError(
+            f"{what} are multi-hot of {labels.shape[1]} columns, but {whose} {columns}: use the same columns"
+        )
+
+
 def smallest_unsigned(values: int) -> np.dtype[Any]:
     """The smallest unsigned type that holds 0 .. values - 1."""
     return np.min_scalar_type(max(values - 1, 0))

@@ -134,7 +134,7 @@ class _Step:
             group["lr"] = self.rate_used
         u = torch.tanh(self.network(inputs).float())
         self.optimizer.zero_grad(set_to_none=True)
-        u.backward(gradient(u.detach(), terms))  # type: ignore[no-untyped-call]
+        u.backward(gradient(u.detach(), terms))  # type: ignore[no-untyped-call]  # torch leaves it untyped
         self.optimizer.step()
         self.taken += 1
         return u.detach()

@@ -38,5 +38,5 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
         network: nn.Module = module.build(check_bits(bits), shape, **options)
     except TypeError as problem:
         raise InputError(f"network {name!r} cannot be made with {options}: {problem}") from None
-    network.adsh_spec = {"name": name, "options": options}  # type: ignore[assignment]
+    network.adsh_spec = {"name": name, "options": options}  # type: ignore[assignment]  # not a module
     return network
