@@ -9,7 +9,7 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install test check format bench dist clean
+.PHONY: help install demo test check format bench dist clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ $(VENV)/.everything: $(VENV)/.dev
 	@touch $@
 
 install: $(VENV)/.everything  ## make .venv with every extra
+
+demo: $(VENV)/.dev  ## train on handwritten digits and write demo-report/report.html (seconds, on the CPU)
+	$(BIN)/python examples/digits.py demo-report
 
 test: $(VENV)/.dev  ## run the tests
 	$(BIN)/python -m pytest $(ARGS)
