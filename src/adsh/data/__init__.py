@@ -1,5 +1,9 @@
 """Where items come from. Each source gives a length and items by index; nothing here knows of learning."""
 
+from .arrays import ArrayDataset
+from .dataset import Dataset
 from .items import Items, as_items
+from .protocols import Split, split
+from .sources import open_source
 
-__all__ = ["Items", "as_items"]
+__all__ = ["ArrayDataset", "Dataset", "Items", "Split", "as_items", "open_source", "split"]

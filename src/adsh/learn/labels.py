@@ -93,6 +93,10 @@ class LabelSets:
         none: NDArray[np.bool_] = np.diff(self.starts) == 0
         return none
 
+    def take(self, indices: Any) -> LabelSets:
+        """The labels of these points, in this order, with the same table of sets."""
+        return _build(type(self), self.ids[indices], self.starts, self.tags, self.names)
+
     def names_of(self, label_set: int) -> tuple[Hashable, ...]:
         """The user's names of one set's tags."""
         return tuple(self.names[t] for t in self.tags[self.starts[label_set] : self.starts[label_set + 1]])
