@@ -6,7 +6,7 @@ import copy
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 from torch import nn
 
 from . import config
-from .data import Items, as_items
+from .checkpoints import Checkpoints
+from .data import Dataset, Items, as_items
 from .data.feed import Feed
+from .data.fingerprint import Fingerprint, fingerprint, of_similarity
 from .device import DeviceChoice, choose_device, threads_for
 from .errors import AdshWarning, InputError, NotFittedError, first_line
 from .hamming.bits import Codes, bytes_for, check_bits, pack
 from .learn import CodeTable, LabelSets, LearnedCodes
 from .learn.labels import check_columns
 from .learn.learned_codes import NewLabels
-from .learn.loop import Record, learn, network_outputs
+from .learn.loop import Record, Standing, learn, network_outputs
 from .model_folder import check_target, read, write
 from .networks import create_network
 from .progress import Progress
-
-_CALIBRATION_ITEMS = 4096
 
 
 class ADSH:
@@ -58,6 +58,7 @@ class ADSH:
     code_table_: LearnedCodes
     input_shape_: tuple[int, ...]
     fitted_params_: dict[str, Any]  # as they were when fit was called
+    fingerprint_: Fingerprint  # of the data of the fit
     _new_labels: NewLabels | None
 
     def __init__(
@@ -101,21 +102,31 @@ class ADSH:
         similarity: Any = None,
         callback: Callable[[Record], None] | None = None,
         save_to: str | Path | None = None,
+        checkpoints: str | Path | None = None,
+        checkpoint_every: int = 1,
+        resume: bool = False,
     ) -> ADSH:
         """Learns the codes of the database Y and the network.
 
-        Y is features (n, d), uint8 images (n, H, W, 3), or a sequence of such items that is read by index.
+        Y is features (n, d), uint8 images (n, H, W, 3), or a sequence of such items that is read by index; an
+        `adsh.data` dataset brings its labels along.
         Labels are (n,) integers or strings, an (n, L) multi-hot array, a collection of tags a point, or
         `LabelSets`; -1, None, "" and an empty collection mean that the point has no label.
 
         With `labels`, or an n x n `similarity`, queries are sampled from Y (eq. 4). With separate `queries`
         and their `query_labels`, or an m x n `similarity`, eq. (3) is solved. `callback` gets the record of
         each outer iteration. `save_to` is checked before training starts, and written after it.
+
+        `checkpoints` is a folder that keeps the last two standings, written every `checkpoint_every` outer
+        iterations. With `resume`, training goes on from the last whole one, to the same codes and weights as if it
+        had never stopped; one of another configuration or of other data is refused.
         """
         progress = Progress(self.progress)
         bits = check_bits(self.bits)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise InputError(f"seed={self.seed!r}: give a whole number of at least 0")
+        if labels is None and similarity is None and isinstance(Y, Dataset):
+            labels = Y.labels
         items = as_items(Y, "Y")
         asked = items if queries is None else as_items(queries, "queries")
         if asked.shape != items.shape:
@@ -123,6 +134,8 @@ class ADSH:
         table = self._table(items, asked if queries is not None else None, labels, query_labels, similarity)
         recipe = self._recipe(table)
         choice = choose_device(self.device)
+        data = self._fingerprint(items, asked if queries is not None else None, table, similarity)
+        store = self._checkpoints(checkpoints, checkpoint_every, resume, recipe, data)
         left_out = np.flatnonzero(table.row_numbers() == len(table.rows)) if table.points < len(items) else None
         if left_out is not None:
             items.read_through(left_out)  # they are coded after training: what cannot be read is told before it
@@ -135,22 +148,37 @@ class ADSH:
             _try_out(network, feed, bits)
             if save_to is not None:
                 check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
+            if store is not None:
+                store.check_space(network, recipe.outer * recipe.samples)
             progress.say(f"device {choice}")
             progress.say(f"{len(items):,} points, {len(table.rows):,} rows, {bits} bits, preset {self.preset}")
 
-            def after_outer(record: Record) -> None:
-                progress.outer(record, recipe.outer)
+            def go_on(standing: Standing) -> None:
+                if store is not None and resume and store.restore(standing):
+                    progress.say(f"going on after outer iteration {len(standing.history)} of {recipe.outer}")
+
+            def after_outer(standing: Standing) -> None:
+                progress.outer(standing.history[-1], recipe.outer)
+                if store is not None:
+                    store.save(standing)
                 if callback:
-                    callback(record)
+                    callback(standing.history[-1])
 
             with threads_for(network, choice.device):
                 history = learn(
-                    network, feed, table, recipe, device=choice.device, seed=int(self.seed), after_outer=after_outer
+                    network,
+                    feed,
+                    table,
+                    recipe,
+                    device=choice.device,
+                    seed=int(self.seed),
+                    resume=go_on,
+                    after_outer=after_outer,
                 )
             others = None if left_out is None else _encode(network, items, choice.device, bits, left_out)
 
         self.network_, self.device_, self.recipe_, self.history_ = network.eval(), choice, recipe, history
-        self.input_shape_, self.fitted_params_ = items.shape, self.get_params()
+        self.input_shape_, self.fitted_params_, self.fingerprint_ = items.shape, self.get_params(), data
         self.code_table_ = LearnedCodes.of(table, others)
         self._new_labels = NewLabels.of(table, self.code_table_)
         if save_to is not None:
@@ -266,6 +294,26 @@ class ADSH:
         gamma = 0.0 if table.separate_queries else recipe.gamma  # eq. (3) has no gamma term
         return replace(recipe, samples=min(recipe.samples, table.askers), gamma=gamma)
 
+    def _fingerprint(self, items: Items, queries: Items | None, table: CodeTable, similarity: Any) -> Fingerprint:
+        marks = fingerprint(items, table.label_sets)
+        if queries is not None:
+            marks |= fingerprint(queries, table.query_label_sets, "queries")
+        return marks if similarity is None else marks | of_similarity(similarity)
+
+    def _checkpoints(
+        self, folder: str | Path | None, every: int, resume: bool, recipe: config.Recipe, data: Fingerprint
+    ) -> Checkpoints | None:
+        if folder is None:
+            if resume:
+                raise InputError("resume=True without checkpoints: give the folder they are in")
+            return None
+        network = self.network if isinstance(self.network, str) else type(self.network).__qualname__
+        chosen = {"bits": self.bits, "network": network, "seed": self.seed, "unlabelled": self.unlabelled}
+        store = Checkpoints(Path(folder), every, {**chosen, **asdict(recipe)}, data)
+        if not resume and store.found():
+            raise InputError(f"{folder} holds checkpoints of an earlier run: resume it, or give an empty folder")
+        return store
+
     def _network(self, bits: int, shape: tuple[int, ...], recipe: config.Recipe) -> nn.Module:
         if isinstance(self.network, nn.Module):
             return copy.deepcopy(self.network)
@@ -315,8 +363,7 @@ def _encode(
 
 def _try_out(network: nn.Module, feed: Feed, bits: int) -> None:
     """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide."""
-    n = len(feed.items)
-    sample = feed(np.unique(np.linspace(0, n - 1, min(n, _CALIBRATION_ITEMS)).astype(np.int64)))
+    sample = feed(feed.items.spread())
     calibrate = getattr(network, "calibrate", None)
     if calibrate is not None:
         calibrate(sample)

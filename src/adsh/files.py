@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from .errors import FolderError
 
@@ -77,6 +78,24 @@ def replacing(folder: Path) -> Iterator[Path]:
         raise FolderError(f"cannot write {folder}: {_reason(problem)}; what was there before is kept") from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+@contextmanager
+def replacing_file(path: Path) -> Iterator[BinaryIO]:
+    """A new file beside `path`, open for writing; it takes the name when the block ends without an error."""
+    new = path.with_name(f".{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with new.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+        _sync(path.parent)
+    except OSError as problem:
+        raise FolderError(f"cannot write {path}: {_reason(problem)}") from None
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _take_over(previous: Path, folder: Path) -> None:

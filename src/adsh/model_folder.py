@@ -18,13 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file as load_arrays
 from safetensors.numpy import save as array_bytes
 from safetensors.torch import load_file as load_tensors
-from safetensors.torch import save as tensor_bytes
 from torch import nn
 
 from . import __version__
@@ -37,6 +35,7 @@ from .learn.code_table import LastUpdate
 from .learn.learned_codes import NewLabels
 from .model_card import model_card
 from .networks import create_network
+from .tensors import as_bytes
 
 if TYPE_CHECKING:
     from .estimator import ADSH
@@ -65,9 +64,8 @@ def write(model: ADSH, folder: Path) -> None:
     """Saves a fitted model."""
     numbers = model.code_table_.row_numbers
     check_target(folder, model.network_, numbers.nbytes)
-    weights = {name: t.detach().cpu().contiguous() for name, t in model.network_.state_dict().items()}
     with replacing(folder) as new:
-        (new / _WEIGHTS).write_bytes(tensor_bytes(_unshared(weights)))
+        (new / _WEIGHTS).write_bytes(as_bytes(model.network_.state_dict()))
         (new / _CODES).write_bytes(array_bytes(_code_arrays(model)))
         np.save(new / _ROW_NUMBERS, numbers, allow_pickle=False)
         config = _config(model)
@@ -105,7 +103,7 @@ def read(folder: Path, *, network: nn.Module | None = None, device: str | None =
             model.bits, arrays["rows.label_set"], arrays["rows.packed"], arrays["rows.count"], numbers
         )
         model._new_labels = _new_labels(model.code_table_, arrays, config)
-        model.fitted_params_ = params
+        model.fitted_params_, model.fingerprint_ = params, config.get("data", {})
     except AdshError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OSError, SafetensorError) as problem:
@@ -151,6 +149,7 @@ def _config(model: ADSH) -> dict[str, Any]:
         "points": len(model.code_table_),
         "rows": len(model.code_table_.count),
         "recipe": asdict(model.recipe_),
+        "data": model.fingerprint_,
         "trained_on": str(model.device_),
         "labels": names,
         "history": model.history_,
@@ -167,11 +166,7 @@ def _code_arrays(model: ADSH) -> dict[str, NDArray[Any]]:
             "database.tags": new.database.tags,
             "queries.starts": new.queries.starts,
             "queries.tags": new.queries.tags,
-            "last.gram": new.last.gram,
-            "last.label_sets": new.last.label_sets,
-            "last.sums": new.last.sums,
-            "last.ratio": np.array([new.last.ratio]),
-            "last.samples": np.array([new.last.samples]),
+            **new.last.arrays(),
         }
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
@@ -231,28 +226,11 @@ def _network(folder: Path, config: dict[str, Any], given: nn.Module | None) -> n
 
 
 def _new_labels(learned: LearnedCodes, arrays: dict[str, NDArray[Any]], config: dict[str, Any]) -> NewLabels | None:
-    if "last.gram" not in arrays:
+    last = LastUpdate.of(arrays)
+    if last is None:
         return None
     sides = {
         side: LabelSets.table(arrays[f"{side}.starts"], arrays[f"{side}.tags"], config["labels"][side])
         for side in ("database", "queries")
     }
-    last = LastUpdate(
-        arrays["last.gram"],
-        arrays["last.label_sets"],
-        arrays["last.sums"],
-        float(arrays["last.ratio"][0]),
-        int(arrays["last.samples"][0]),
-    )
     return NewLabels(learned, sides["database"], sides["queries"], last)
-
-
-def _unshared(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Copies of tensors that share memory with an earlier one, which safetensors does not store."""
-    seen: set[int] = set()
-    for name, tensor in weights.items():
-        memory = tensor.untyped_storage().data_ptr()
-        if memory in seen:
-            weights[name] = tensor.clone()
-        seen.add(memory)
-    return weights

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, first_line
+from .arrays import ArrayDataset
 
+_SPREAD = 4096
 _READ_AT_ONCE = 1 << 22  # values looked at in one go
 
 
@@ -38,7 +40,8 @@ class Items:
                 "channels last"
             )
         self._checked = False
-        if self._array is not None and not isinstance(self._array, np.memmap):
+        self.in_memory = self._array is not None and not isinstance(self._array, np.memmap)
+        if self.in_memory:
             self.read_through(range(len(self)))
             self._checked = True
 
@@ -65,6 +68,10 @@ class Items:
                 )
         return items
 
+    def spread(self) -> NDArray[np.int64]:
+        """Indices of at most 4,096 items, spread evenly: a sample to measure or to recognise the items by."""
+        return np.unique(np.linspace(0, len(self) - 1, min(len(self), _SPREAD)).astype(np.int64))
+
     def read_through(self, indices: NDArray[Any] | range) -> None:
         """Reads these items once, block by block, and raises where one cannot be used."""
         step = max(1, _READ_AT_ONCE // max(int(np.prod(self.shape)), 1))
@@ -73,6 +80,8 @@ class Items:
 
     def _as_array(self, source: Any) -> NDArray[Any] | None:
         """The source as an array, where it is one; None for a lazy sequence."""
+        if isinstance(source, ArrayDataset):
+            source = source.items
         if hasattr(source, "tocsr"):
             raise InputError(f"{self.what} is a sparse matrix: pass {self.what}.toarray()")
         if hasattr(source, "detach"):

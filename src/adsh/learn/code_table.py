@@ -16,6 +16,7 @@ algorithm. With separate queries (eq. 3) Omega indexes the queries, nothing is s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,18 @@ class LastUpdate:
     sums: Floats  # (k, c)  sums of u_i by label set
     ratio: float
     samples: int
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """As arrays, by the names they are saved under."""
+        return {f"last.{name}": np.atleast_1d(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> LastUpdate | None:
+        """What `arrays` gave; None where it is not among them."""
+        if "last.gram" not in arrays:
+            return None
+        gram, label_sets, sums = (arrays[f"last.{name}"] for name in ("gram", "label_sets", "sums"))
+        return cls(gram, label_sets, sums, float(arrays["last.ratio"][0]), int(arrays["last.samples"][0]))
 
 
 class CodeTable:
@@ -282,6 +295,16 @@ class CodeTable:
     def row_numbers(self) -> NDArray[np.unsignedinteger[Any]]:
         """(n,) the row of each point, in the smallest type that fits; len(rows) where it has none."""
         return self._rows.numbers()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that updates change, as arrays: a table of the same labels goes on from it."""
+        last = self.last_update
+        return self._rows.state() | ({} if last is None else last.arrays())
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Takes the state of another table of the same labels."""
+        self._rows.restore(state)
+        self.last_update = LastUpdate.of(state)
 
     def number_bytes(self, updates: int) -> int:
         """At most how many bytes `row_numbers` takes once that many points have been sampled."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,16 @@ Record = dict[str, float]
 _EVALUATION_BATCH = 1024
 
 
+@dataclass(frozen=True)
+class Standing:
+    """Where training stands between two outer iterations. Nothing else is needed to go on from there."""
+
+    network: nn.Module
+    optimizer: torch.optim.Optimizer
+    table: CodeTable
+    history: list[Record]  # one record an outer iteration done
+
+
 def learn(
     network: nn.Module,
     feed: Feed,
@@ -39,15 +50,23 @@ def learn(
     *,
     device: torch.device,
     seed: int = 0,
-    after_outer: Callable[[Record], None] | None = None,
+    resume: Callable[[Standing], None] | None = None,
+    after_outer: Callable[[Standing], None] | None = None,
 ) -> list[Record]:
-    """Trains `network` and `table` in place; one record an outer iteration."""
+    """Trains `network` and `table` in place; one record an outer iteration.
+
+    `resume` may put an earlier standing in place before the first iteration; `after_outer` sees each later one.
+    """
     m = min(recipe.samples, table.askers)
     gamma = 0.0 if table.separate_queries else recipe.gamma
     cuts = _cuts(m, recipe.batch_size)
     step = _Step(network, recipe, len(cuts) + 1)
     history: list[Record] = []
-    for w in range(recipe.outer):
+    standing = Standing(network, step.optimizer, table, history)
+    if resume:
+        resume(standing)
+        step.taken = len(history) * recipe.inner * step.batches
+    for w in range(len(history), recipe.outer):
         started = time.perf_counter()
         rng = np.random.default_rng([seed, w])
         torch.manual_seed(int(rng.integers(1 << 62)))
@@ -82,7 +101,7 @@ def learn(
             }
         )
         if after_outer:
-            after_outer(history[-1])
+            after_outer(standing)
     return history
 
 

@@ -6,6 +6,7 @@ kept grows with the points ever sampled, never with n.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,11 @@ from ..errors import InputError
 from ..hamming.bits import as_words, pack
 from .labels import Ids, in_blocks, smallest_unsigned
 from .similarity import Indices
+
+_STATE = {
+    "label_set": "label_set", "codes": "codes", "count": "count",
+    "first": "_first", "sampled": "_sampled", "sampled_row": "_sampled_row",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,15 @@ class RowTable:
         self.label_set, self.codes = label_set[heads], codes[heads]
         self._sampled_row = number[self._sampled_row]
         self._first = np.where(self._first < 0, -1, number[self._first])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that changes, as arrays."""
+        return {name: getattr(self, attribute) for name, attribute in _STATE.items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """What `state` gave, of a table of the same points."""
+        for name, attribute in _STATE.items():
+            setattr(self, attribute, state[name].copy())
 
     def start_from(self, codes: NDArray[Any]) -> None:
         """Every point that takes part gets its given code, and so a row written down."""

@@ -1,0 +1,158 @@
+"""Training that survives: the whole standing after an outer iteration in one file, and going on from it.
+
+    checkpoint-000012.safetensors   the network, the optimizer's state and the code table as tensors; in its
+                                    header the history, what was being run on what, and a digest
+
+A file is written beside and renamed, so under its name it is whole; the last two are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from .data.fingerprint import Fingerprint, differences
+from .errors import FolderError, InputError, first_line
+from .files import replacing_file
+from .learn.loop import Standing
+from .tensors import as_bytes, on_cpu
+
+FORMAT, FORMAT_VERSION = "adsh-checkpoint", 1
+KEPT = 2
+_PATTERN = "checkpoint-{:06}.safetensors"
+
+
+class Checkpoints:
+    """Checkpoints of one run in one folder. `configuration` and `data` say which run it is."""
+
+    def __init__(self, folder: Path, every: int, configuration: Mapping[str, Any], data: Fingerprint) -> None:
+        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+            raise InputError(f"checkpoint_every={every!r}: give a whole number of outer iterations, at least 1")
+        self.folder, self.every = folder, every
+        self._configuration = {name: str(value) for name, value in configuration.items()}
+        self._data = data
+
+    def save(self, standing: Standing) -> Path | None:
+        """Writes one, where this outer iteration is one of those asked for, and forgets all but the last two."""
+        done = len(standing.history)
+        if done % self.every:
+            return None
+        tensors = _tensors(standing)
+        header = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "configuration": self._configuration,
+            "data": self._data,
+            "history": standing.history,
+            "digest": _digest(tensors),
+        }
+        path = self.folder / _PATTERN.format(done)
+        with replacing_file(path) as file:
+            file.write(as_bytes(tensors, metadata={"adsh": json.dumps(header)}))
+        for old in self.found()[KEPT:]:
+            with suppress(OSError):
+                old.unlink()
+        return path
+
+    def restore(self, standing: Standing) -> Path | None:
+        """Puts the last whole checkpoint in place; None where there is none. Refuses one of another run."""
+        damaged = []
+        for path in self.found():
+            try:
+                header, tensors = _read(path)
+            except (OSError, SafetensorError, ValueError, KeyError, TypeError) as problem:
+                damaged.append(f"{path.name} ({first_line(problem)})")
+                continue
+            self._check_same(path, header)
+            _put_back(standing, tensors)
+            standing.history[:] = header["history"]
+            return path
+        if damaged:
+            raise FolderError(f"no checkpoint in {self.folder} is whole: {', '.join(damaged)}; train without resuming")
+        return None
+
+    def found(self) -> list[Path]:
+        """The checkpoints there, newest first."""
+        return sorted(self.folder.glob("checkpoint-*.safetensors"), reverse=True)
+
+    def clear(self) -> None:
+        """Removes those of an earlier run."""
+        for path in self.found():
+            path.unlink()
+
+    def check_space(self, network: nn.Module, sampled: int) -> None:
+        """Raises where the disk cannot hold those kept and the one being written.
+
+        A standing is the weights, twice as much of the optimizer's at most, and the table of sampled points.
+        """
+        weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
+        standing_bytes = 3 * weights + 16 * sampled
+        beside = next(parent for parent in (self.folder, *self.folder.resolve().parents) if parent.exists())
+        needed, free = (KEPT + 1) * standing_bytes, shutil.disk_usage(beside).free
+        if free < needed:
+            raise FolderError(
+                f"not enough space for checkpoints in {self.folder}: {needed / 1e6:,.0f} MB are needed and "
+                f"{free / 1e6:,.0f} MB free; free some, or train without checkpoints"
+            )
+
+    def _check_same(self, path: Path, header: dict[str, Any]) -> None:
+        other = differences(self._configuration, header["configuration"])
+        if other:
+            raise InputError(
+                f"{path} is of another configuration: {'; '.join(other)}. Resume with the same, or train anew elsewhere"
+            )
+        other = differences(self._data, header["data"])
+        if other:
+            raise InputError(f"{path} was made with other data: {'; '.join(other)}. Resume with the same data")
+
+
+def _tensors(standing: Standing) -> dict[str, Tensor]:
+    tensors = {f"network.{name}": tensor for name, tensor in standing.network.state_dict().items()}
+    for number, state in standing.optimizer.state_dict()["state"].items():
+        named = {f"optimizer.{number}.{name}": value for name, value in state.items()}
+        tensors |= {name: value for name, value in named.items() if isinstance(value, Tensor)}
+    tensors |= {f"table.{name}": torch.from_numpy(array) for name, array in standing.table.state().items()}
+    return on_cpu(tensors)
+
+
+def _put_back(standing: Standing, tensors: dict[str, Tensor]) -> None:
+    parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}, "table": {}}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        parts[part][rest] = tensor
+    standing.network.load_state_dict(parts["network"])
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in parts["optimizer"].items():
+        number, _, rest = name.partition(".")
+        state.setdefault(int(number), {})[rest] = tensor
+    groups = standing.optimizer.state_dict()["param_groups"]
+    standing.optimizer.load_state_dict({"state": state, "param_groups": groups})
+    standing.table.restore({name: tensor.numpy() for name, tensor in parts["table"].items()})
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    with safe_open(path, framework="pt") as file:
+        header = json.loads((file.metadata() or {})["adsh"])
+        if header["format"] != FORMAT or header["format_version"] > FORMAT_VERSION:
+            raise ValueError("written by a newer adsh, or not by adsh")
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
+    if _digest(tensors) != header["digest"]:
+        raise ValueError("damaged, its digest is another")
+    return header, tensors
+
+
+def _digest(tensors: dict[str, Tensor]) -> str:
+    digest = blake2b(digest_size=16)
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
