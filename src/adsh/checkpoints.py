@@ -58,7 +58,7 @@ class Checkpoints:
         path = self.folder / _PATTERN.format(done)
         with replacing_file(path) as file:
             file.write(as_bytes(tensors, metadata={"adsh": json.dumps(header)}))
-        for old in self.found()[KEPT:]:
+        for old in found(self.folder)[KEPT:]:
             with suppress(OSError):
                 old.unlink()
         return path
@@ -66,7 +66,7 @@ class Checkpoints:
     def restore(self, standing: Standing) -> Path | None:
         """Puts the last whole checkpoint in place; None where there is none. Refuses one of another run."""
         damaged = []
-        for path in self.found():
+        for path in found(self.folder):
             try:
                 header, tensors = _read(path)
             except (OSError, SafetensorError, ValueError, KeyError, TypeError) as problem:
@@ -79,15 +79,6 @@ class Checkpoints:
         if damaged:
             raise FolderError(f"no checkpoint in {self.folder} is whole: {', '.join(damaged)}; train without resuming")
         return None
-
-    def found(self) -> list[Path]:
-        """The checkpoints there, newest first."""
-        return sorted(self.folder.glob("checkpoint-*.safetensors"), reverse=True)
-
-    def clear(self) -> None:
-        """Removes those of an earlier run."""
-        for path in self.found():
-            path.unlink()
 
     def check_space(self, network: nn.Module, sampled: int) -> None:
         """Raises where the disk cannot hold those kept and the one being written.
@@ -113,6 +104,11 @@ class Checkpoints:
         other = differences(self._data, header["data"])
         if other:
             raise InputError(f"{path} was made with other data: {'; '.join(other)}. Resume with the same data")
+
+
+def found(folder: Path) -> list[Path]:
+    """The checkpoints there, newest first."""
+    return sorted(folder.glob("checkpoint-*.safetensors"), reverse=True)
 
 
 def _tensors(standing: Standing) -> dict[str, Tensor]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from . import config
-from .checkpoints import Checkpoints
+from .checkpoints import Checkpoints, found
 from .data import Dataset, Items, as_items
 from .data.feed import Feed
 from .data.fingerprint import Fingerprint, fingerprint, of_similarity
@@ -115,7 +115,8 @@ class ADSH:
 
         With `labels`, or an n x n `similarity`, queries are sampled from Y (eq. 4). With separate `queries`
         and their `query_labels`, or an m x n `similarity`, eq. (3) is solved. `callback` gets the record of
-        each outer iteration. `save_to` is checked before training starts, and written after it.
+        each outer iteration; where it has a method `started`, that gets the facts of the run first.
+        `save_to` is checked before training starts, and written after it.
 
         `checkpoints` is a folder that keeps the last two standings, written every `checkpoint_every` outer
         iterations. With `resume`, training goes on from the last whole one, to the same codes and weights as if it
@@ -150,15 +151,22 @@ class ADSH:
                 check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
             if store is not None:
                 store.check_space(network, recipe.outer * recipe.samples)
-            progress.say(f"device {choice}")
-            progress.say(f"{len(items):,} points, {len(table.rows):,} rows, {bits} bits, preset {self.preset}")
 
-            def go_on(standing: Standing) -> None:
-                if store is not None and resume and store.restore(standing):
-                    progress.say(f"going on after outer iteration {len(standing.history)} of {recipe.outer}")
+            def at_start(standing: Standing) -> None:
+                if store is not None and resume:
+                    store.restore(standing)
+                kind = "images" if len(items.shape) == 3 else "items"
+                facts = {
+                    "device": str(choice), "items": kind, "points": len(items), "rows": len(table.rows), "bits": bits,
+                    "done": len(standing.history), "recipe": asdict(recipe), "data": data,
+                }  # fmt: skip
+                progress.started(facts)
+                tell = getattr(callback, "started", None)
+                if tell:
+                    tell(facts)
 
             def after_outer(standing: Standing) -> None:
-                progress.outer(standing.history[-1], recipe.outer)
+                progress.outer(standing.history[-1])
                 if store is not None:
                     store.save(standing)
                 if callback:
@@ -172,7 +180,7 @@ class ADSH:
                     recipe,
                     device=choice.device,
                     seed=int(self.seed),
-                    resume=go_on,
+                    resume=at_start,
                     after_outer=after_outer,
                 )
             others = None if left_out is None else _encode(network, items, choice.device, bits, left_out)
@@ -310,7 +318,7 @@ class ADSH:
         network = self.network if isinstance(self.network, str) else type(self.network).__qualname__
         chosen = {"bits": self.bits, "network": network, "seed": self.seed, "unlabelled": self.unlabelled}
         store = Checkpoints(Path(folder), every, {**chosen, **asdict(recipe)}, data)
-        if not resume and store.found():
+        if not resume and found(store.folder):
             raise InputError(f"{folder} holds checkpoints of an earlier run: resume it, or give an empty folder")
         return store
 

@@ -26,18 +26,24 @@ def check_writable(folder: Path, needed_bytes: int) -> None:
         raise FolderError(f"{folder} is a file: give a folder to save to")
     if folder == Path.cwd() or os.path.ismount(folder):
         raise FolderError(f"{folder} is the working directory or a disk's root: give a folder below it")
-    beside = next(parent for parent in folder.parents if parent.exists())
-    try:
-        with tempfile.TemporaryFile(dir=beside):
-            pass
-    except OSError as problem:
-        raise FolderError(f"cannot write to {beside}: {_reason(problem)}; choose another folder") from None
+    beside = _writable_parent(folder)
     free = shutil.disk_usage(beside).free
     if free < needed_bytes:
         raise FolderError(
             f"not enough space for {folder}: {needed_bytes / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB free; "
             "free some, or choose another folder"
         )
+
+
+def recover(folder: Path) -> None:
+    """Finishes the replacing of a folder that a crash interrupted between the two renames, or just after them."""
+    folder = folder.resolve()
+    previous = _previous(folder)
+    if previous.exists():
+        if folder.exists():
+            _take_over(previous, folder)
+        else:
+            previous.rename(folder)
 
 
 @contextmanager
@@ -51,11 +57,7 @@ def replacing(folder: Path) -> Iterator[Path]:
     new, previous = folder.parent / f".{folder.name}.new", _previous(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        if previous.exists():  # a crash came between the renames, or just after them
-            if folder.exists():
-                _take_over(previous, folder)
-            else:
-                previous.rename(folder)
+        recover(folder)
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         yield new
@@ -78,6 +80,24 @@ def replacing(folder: Path) -> Iterator[Path]:
         raise FolderError(f"cannot write {folder}: {_reason(problem)}; what was there before is kept") from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+def check_parent(path: Path) -> None:
+    """Raises where a file of that name could not be written."""
+    if path.is_dir():
+        raise FolderError(f"{path} is a folder: give the name of a file")
+    _writable_parent(path.resolve())
+
+
+def _writable_parent(path: Path) -> Path:
+    """The nearest folder above that exists, once a file could be made in it."""
+    beside = next(parent for parent in path.parents if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=beside):
+            pass
+    except OSError as problem:
+        raise FolderError(f"cannot write to {beside}: {_reason(problem)}; choose another folder") from None
+    return beside
 
 
 @contextmanager

@@ -34,28 +34,21 @@ from .learn import LabelSets, LearnedCodes
 from .learn.code_table import LastUpdate
 from .learn.learned_codes import NewLabels
 from .model_card import model_card
+from .model_config import CARD, CODES, CONFIG, FORMAT, FORMAT_VERSION, ROW_NUMBERS, WEIGHTS, checked_config, holds_model
 from .networks import create_network
+from .run_folder import BESIDE_THE_MODEL
 from .tensors import as_bytes
 
 if TYPE_CHECKING:
     from .estimator import ADSH
 
-FORMAT, FORMAT_VERSION = "adsh-model", 1
-_CONFIG, _WEIGHTS, _CODES, _ROW_NUMBERS, _CARD = (
-    "config.json", "model.safetensors", "codes.safetensors", "row_numbers.npy", "README.md",
-)  # fmt: skip
-
 
 def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
     """Raises where a model could not be saved to this folder."""
     folder = folder.resolve()
-    if folder.is_dir() and any(folder.iterdir()):
-        try:
-            ours = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))["format"] == FORMAT
-        except (OSError, ValueError, KeyError, TypeError):
-            ours = False
-        if not ours:
-            raise FolderError(f"{folder} holds other files and no adsh model: save to a new or empty folder")
+    others = folder.is_dir() and any(path.name not in BESIDE_THE_MODEL for path in folder.iterdir())
+    if others and not holds_model(folder):
+        raise FolderError(f"{folder} holds other files and no adsh model: save to a new or empty folder")
     weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
     check_writable(folder, weights + number_bytes + 1_000_000)
 
@@ -65,17 +58,17 @@ def write(model: ADSH, folder: Path) -> None:
     numbers = model.code_table_.row_numbers
     check_target(folder, model.network_, numbers.nbytes)
     with replacing(folder) as new:
-        (new / _WEIGHTS).write_bytes(as_bytes(model.network_.state_dict()))
-        (new / _CODES).write_bytes(array_bytes(_code_arrays(model)))
-        np.save(new / _ROW_NUMBERS, numbers, allow_pickle=False)
+        (new / WEIGHTS).write_bytes(as_bytes(model.network_.state_dict()))
+        (new / CODES).write_bytes(array_bytes(_code_arrays(model)))
+        np.save(new / ROW_NUMBERS, numbers, allow_pickle=False)
         config = _config(model)
-        (new / _CARD).write_text(model_card(config), encoding="utf-8")
+        (new / CARD).write_text(model_card(config), encoding="utf-8")
         config["files"] = {
             path.name: {"bytes": path.stat().st_size, "sha256": digest(path)}
             for path in sorted(new.iterdir())
-            if path.name != _CARD  # people edit their model cards
+            if path.name != CARD  # people edit their model cards
         }
-        (new / _CONFIG).write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (new / CONFIG).write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read(folder: Path, *, network: nn.Module | None = None, device: str | None = None) -> ADSH:
@@ -83,7 +76,7 @@ def read(folder: Path, *, network: nn.Module | None = None, device: str | None =
     from .estimator import ADSH
 
     folder = find_whole(folder)
-    config = _checked_config(folder)
+    config = checked_config(folder)
     try:
         params = dict(config["params"])
         choice = _device(device, params["device"])
@@ -97,8 +90,8 @@ def read(folder: Path, *, network: nn.Module | None = None, device: str | None =
         model.history_ = list(config["history"])
         model.input_shape_ = tuple(config["input_shape"])
         model.network_ = _network(folder, config, network).to(choice.device).eval()
-        arrays = load_arrays(folder / _CODES)
-        numbers = np.load(folder / _ROW_NUMBERS, mmap_mode="r", allow_pickle=False)
+        arrays = load_arrays(folder / CODES)
+        numbers = np.load(folder / ROW_NUMBERS, mmap_mode="r", allow_pickle=False)
         model.code_table_ = LearnedCodes(
             model.bits, arrays["rows.label_set"], arrays["rows.packed"], arrays["rows.count"], numbers
         )
@@ -171,43 +164,6 @@ def _code_arrays(model: ADSH) -> dict[str, NDArray[Any]]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _checked_config(folder: Path) -> dict[str, Any]:
-    """config.json, once it and the files it names are known to be whole and of a version this code reads."""
-    if not folder.is_dir():
-        raise FolderError(f"{folder} is not a folder: give one that a model was saved in")
-    try:
-        config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FolderError(f"{folder} has no {_CONFIG}: give a folder that a model was saved in") from None
-    except (ValueError, OSError) as problem:
-        raise FolderError(f"{folder / _CONFIG} cannot be read ({problem}): save or copy the model again") from None
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise FolderError(f"{folder / _CONFIG} is not an adsh model's: give a folder that a model was saved in")
-    version = config.get("format_version")
-    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
-        advice = "upgrade adsh" if isinstance(version, int) and version > FORMAT_VERSION else "save the model again"
-        raise FolderError(
-            f"{folder} has format version {version!r}, and adsh {__version__} reads 1 to {FORMAT_VERSION}: {advice}"
-        )
-    for name in (_WEIGHTS, _CODES, _ROW_NUMBERS):
-        path = folder / name
-        try:
-            expected = config["files"][name]
-            size, wanted, right = path.stat().st_size, int(expected["bytes"]), str(expected["sha256"])
-            found = f"has {size} bytes, not {wanted}" if size != wanted else ""
-            if not found and digest(path) != right:
-                found = "is damaged, its digest is another"
-        except FileNotFoundError:
-            found = "is missing"
-        except (KeyError, TypeError, ValueError):
-            found = f"is not described in {_CONFIG}"
-        except OSError as problem:
-            found = f"cannot be read ({problem.strerror})"
-        if found:
-            raise FolderError(f"{path} {found}: save or copy the model again")
-    return config
-
-
 def _network(folder: Path, config: dict[str, Any], given: nn.Module | None) -> nn.Module:
     spec = config["network"]
     if given is not None:
@@ -218,7 +174,7 @@ def _network(folder: Path, config: dict[str, Any], given: nn.Module | None) -> n
     else:
         network = create_network(spec["name"], config["params"]["bits"], config["input_shape"], **spec["options"])
     try:
-        network.load_state_dict(load_tensors(folder / _WEIGHTS))
+        network.load_state_dict(load_tensors(folder / WEIGHTS))
     except RuntimeError as problem:
         reason = str(problem).splitlines()[-1].strip()
         raise FolderError(f"the weights in {folder} do not fit the network: {reason}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from typing import TextIO
+from typing import Any, TextIO
 
 from .errors import InputError
 
@@ -19,24 +19,30 @@ class Progress:
         self._stream = stream or sys.stderr
         self._shown = self._stream.isatty() if wanted == "auto" else bool(wanted)
         self._animated = self._stream.isatty()
-        self._started = time.monotonic()
 
-    def say(self, text: str) -> None:
-        """A line that stays."""
-        if self._shown:
-            print(f"adsh: {text}", file=self._stream, flush=True)
+    def started(self, facts: Mapping[str, Any]) -> None:
+        """What is about to be done."""
+        self._done, self._total, self._started = facts["done"], facts["recipe"]["outer"], time.monotonic()
+        self._say(f"device {facts['device']}")
+        self._say(f"{facts['points']:,} points, {facts['rows']:,} rows, {facts['bits']} bits")
+        if self._done:
+            self._say(f"going on after outer iteration {self._done} of {self._total}")
 
-    def outer(self, record: Mapping[str, float], total: int) -> None:
+    def outer(self, record: Mapping[str, float]) -> None:
         """Where training is after an outer iteration."""
         if not self._shown:
             return
         done = int(record["outer"])
-        left = (time.monotonic() - self._started) / done * (total - done)
+        left = (time.monotonic() - self._started) / (done - self._done) * (self._total - done)
         line = (
-            f"adsh: iteration {done}/{total}  loss {record['loss']:.4f}  {int(record['rows']):,} rows  "
+            f"adsh: iteration {done}/{self._total}  loss {record['loss']:.4f}  {int(record['rows']):,} rows  "
             f"{record['items_per_second']:,.0f} items/s  {int(left) // 60}:{int(left) % 60:02d} left"
         )
         if self._animated:
-            print(f"\r{line}\033[K", end="\n" if done == total else "", file=self._stream, flush=True)
+            print(f"\r{line}\033[K", end="\n" if done == self._total else "", file=self._stream, flush=True)
         else:
             print(line, file=self._stream, flush=True)
+
+    def _say(self, text: str) -> None:
+        if self._shown:
+            print(f"adsh: {text}", file=self._stream, flush=True)

@@ -4,6 +4,6 @@ from .arrays import ArrayDataset
 from .dataset import Dataset
 from .items import Items, as_items
 from .protocols import Split, split
-from .sources import open_source
+from .sources import NAMED, open_source
 
-__all__ = ["ArrayDataset", "Dataset", "Items", "Split", "as_items", "open_source", "split"]
+__all__ = ["NAMED", "ArrayDataset", "Dataset", "Items", "Split", "as_items", "open_source", "split"]

@@ -2,6 +2,7 @@
 
 learned   the database codes as learned (V): a labelled database, which is ADSH's setting
 network   the database coded by the network: items that nobody labelled
+hashed    the database coded by the hash function of a method that has no network
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from .ties import Divisor
 if TYPE_CHECKING:
     from ..estimator import ADSH
 
-LEARNED, NETWORK = "learned", "network"
-COLUMNS = {LEARNED: "codes as learned", NETWORK: "codes by the network"}
+LEARNED, NETWORK, HASHED = "learned", "network", "hashed"
+COLUMNS = {LEARNED: "codes as learned", NETWORK: "codes by the network", HASHED: "codes by the hash function"}
 
 _CURVE = (1, 5, 10, 20, 50, *range(100, 2001, 100))  # places of the precision and recall curves
 _BLOCK = 1 << 18
@@ -124,28 +125,62 @@ def evaluate_model(
             f"database has {len(database)} items, but the model was fitted on {len(model.code_table_)}: "
             "evaluate on the database it was fitted on"
         )
-    asked = model.encode(queries)
-    codings = {LEARNED: model.database_codes_, NETWORK: model.encode(database)}
-    columns, studies, without = {}, {}, 0
-    for column, codes in codings.items():
-        ranking = Ranking(asked, codes, query_labels, database_labels, bits=model.bits, graded=True)
-        columns[column] = _column(ranking, codes, k, divisor)
-        without = ranking.without_relevant
-        studies[column] = study(asked, codes, query_labels, database_labels, queries, database, cases, seed)
     network = model.network if isinstance(model.network, str) else type(model.network).__name__
     run = {"network": network, "preset": model.preset, "seed": model.seed, "device": str(model.device_)}
     run["training_seconds"] = round(sum(record["seconds"] for record in model.history_), 2)
-    return Evaluation(
-        name=name or f"ADSH, {network}, {model.bits} bits",
+    return evaluate_codings(
+        model.encode(queries),
+        {LEARNED: model.database_codes_, NETWORK: model.encode(database)},
+        queries,
+        query_labels,
+        database,
+        database_labels,
         bits=model.bits,
-        queries=len(asked),
+        name=name or f"ADSH, {network}, {model.bits} bits",
+        k=k,
+        divisor=divisor,
+        cases=cases,
+        seed=seed,
+        about={**run, **(about or {})},
+        history=[dict(record) for record in model.history_],
+    )
+
+
+def evaluate_codings(
+    query_codes: Codes,
+    codings: dict[str, Codes],
+    queries: Any,
+    query_labels: Any,
+    database: Any,
+    database_labels: Any,
+    *,
+    bits: int,
+    name: str,
+    k: int | None = None,
+    divisor: Divisor = "retrieved",
+    cases: int = 5,
+    seed: int = 0,
+    about: dict[str, Any] | None = None,
+    history: list[dict[str, float]] | None = None,
+) -> Evaluation:
+    """A column for each coding of the database, by its name in COLUMNS."""
+    columns, studies, without = {}, {}, 0
+    for column, codes in codings.items():
+        ranking = Ranking(query_codes, codes, query_labels, database_labels, bits=bits, graded=True)
+        columns[column] = _column(ranking, codes, k, divisor)
+        without = ranking.without_relevant
+        studies[column] = study(query_codes, codes, query_labels, database_labels, queries, database, cases, seed)
+    return Evaluation(
+        name=name,
+        bits=bits,
+        queries=len(query_codes),
         database=len(database),
         without_relevant=without,
         k=None if k is None else int(k),
         divisor=divisor,
         columns=columns,
-        about={**run, **(about or {})},
-        history=[dict(record) for record in model.history_],
+        about=about or {},
+        history=history or [],
         cases=studies,
     )
 

@@ -21,7 +21,7 @@ from .page import page
 FORMAT, FORMAT_VERSION = "adsh-report", 1
 JSON, MARKDOWN, HTML = "report.json", "report.md", "report.html"
 
-_HEADINGS = ("model", "bits", "database", "MAP", "stable", "tie range", "NDCG", "P@100", "distinct codes")
+HEADINGS = ("model", "bits", "database", "MAP", "stable", "tie range", "NDCG", "P@100", "distinct codes")
 
 
 def write_report(
@@ -53,7 +53,7 @@ def write_report(
         drawn = {name: (caption, plots.as_svg(figure)) for name, (caption, figure) in figures.items()}
         captions = {name: caption for name, (caption, _) in figures.items()}
         (folder / MARKDOWN).write_text(_markdown(title, evaluations, rows, captions), encoding="utf-8")
-        (folder / HTML).write_text(page(title, evaluations, (_HEADINGS, rows), drawn), encoding="utf-8")
+        (folder / HTML).write_text(page(title, evaluations, (HEADINGS, rows), drawn), encoding="utf-8")
         (folder / JSON).write_text(text, encoding="utf-8")
     except OSError as problem:
         raise FolderError(f"cannot write the report to {folder}: {problem.strerror or problem}") from None
@@ -143,7 +143,7 @@ def _markdown(
     title: str, evaluations: Sequence[Evaluation], rows: list[tuple[str, ...]], captions: dict[str, str]
 ) -> str:
     lines = [f"# {title}", ""]
-    lines += [_row(_HEADINGS), _row(["---"] * len(_HEADINGS)), *(_row(row) for row in rows), ""]
+    lines += [_row(HEADINGS), _row(["---"] * len(HEADINGS)), *(_row(row) for row in rows), ""]
     for evaluation in evaluations:
         about = ", ".join(f"{key} {value}" for key, value in evaluation.about.items())
         over = "all items" if evaluation.k is None else f"the first {evaluation.k:,}, divisor {evaluation.divisor}"

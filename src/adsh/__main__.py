@@ -1,0 +1,5 @@
+"""`python -m adsh` is `adsh`."""
+
+from .cli import main
+
+main()

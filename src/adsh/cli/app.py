@@ -1,0 +1,82 @@
+"""The entry point: verbs put together, and every way of ending told in one line.
+
+Exit status: 0; 2 for whatever the user can put right; 130 after Ctrl-C or a request to stop.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from typing import Any, NoReturn
+
+import typer
+
+from .. import __version__
+from ..errors import AdshError, AdshWarning, first_line
+from . import compare, demo, encode, evaluate, info, train
+from .show import Stopped, say
+
+UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this typer keeps click
+
+app = typer.Typer(
+    name="adsh",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: rich alone would take the time that help may take
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (demo, train, encode, evaluate, compare, info):
+    app.command(verb.__name__.rpartition(".")[2], epilog=f"Example:  {verb.EXAMPLE}")(verb.command)
+
+
+@app.callback(invoke_without_command=True, epilog="Start here:  adsh demo")
+def adsh(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Say the version and stop."),
+) -> None:
+    """Learn short binary codes for labelled images, and search millions of them from a few bytes each."""
+    if version:
+        print(f"adsh {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main() -> NoReturn:
+    """Runs the command line of this process."""
+    signal.signal(signal.SIGTERM, _stop)
+    warnings.showwarning = _one_line
+    try:
+        status = app(prog_name="adsh", standalone_mode=False) or 0
+        sys.stdout.flush()
+    except (Stopped, typer.Abort) as stop:
+        say(str(stop) or "stopped")
+        status = 130
+    except UsageProblem as problem:
+        status = _usage(problem)
+    except (AdshError, OSError) as problem:
+        if isinstance(problem, BrokenPipeError):  # the reader of a pipe has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = 0
+        else:
+            say(first_line(problem))
+            status = 2
+    sys.exit(status)
+
+
+def _usage(problem: Any) -> int:
+    """A flag that is wrong, unknown or missing."""
+    path = problem.ctx.command_path if getattr(problem, "ctx", None) else "adsh"
+    text = " ".join(problem.format_message().split()).rstrip(".")
+    say(f"{text}; see {path} --help")
+    return 2
+
+
+def _one_line(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    text = first_line(message) if isinstance(message, Warning) else message
+    say(f"note: {text}" if issubclass(category, AdshWarning) else f"note: {category.__name__}: {text}")
+
+
+def _stop(*_: Any) -> NoReturn:
+    raise KeyboardInterrupt

@@ -1,0 +1,64 @@
+"""`adsh evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .flags import Device, Json, Labels, Model, Root
+from .show import as_json, table
+
+EXAMPLE = "adsh evaluate digits-24 --out digits-24/report"
+
+
+def command(
+    model: Model,
+    data: Annotated[str | None, typer.Option(help="A source; by default the one it was trained on.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The report's folder.  [default: MODEL/report]")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Draw this split; by default the run's own is taken.")] = None,
+    split_seed: Annotated[int | None, typer.Option(help="The seed the split is drawn from.")] = None,
+    root: Root = None,
+    labels: Labels = None,
+    k: Annotated[int | None, typer.Option(help="MAP over the first K, not over all.")] = None,
+    divisor: Annotated[str, typer.Option(help="With --k: retrieved or min.")] = "retrieved",
+    cases: Annotated[int, typer.Option(help="Queries shown with what they found.")] = 5,
+    name: Annotated[str | None, typer.Option(help="What the report calls the model.")] = None,
+    device: Device = None,
+    json: Json = False,
+) -> None:
+    """Judge a model on queries it has not seen.
+
+    In two columns: against the codes as learned, and against the database coded by the network. Without --data and
+    --protocol, by the source and the split of its own run.
+    """
+    from ..evaluate import write_report
+    from ..evaluate.report import HEADINGS
+    from ..evaluate.report import table as rows
+    from ..evaluate_run import evaluate, open_run
+    from ..files import check_writable
+
+    out = out or model / "report"
+    check_writable(out, 20_000_000)
+    judged = open_run(
+        model, data=data, root=root, labels=labels, protocol=protocol, split_seed=split_seed, device=device
+    )
+    evaluation = evaluate(judged, name=name, k=k, divisor=divisor, cases=cases)  # type: ignore[arg-type]  # checked there
+    page = write_report(evaluation, out)
+    if json:
+        figures = ("map_expected", "map_stable", "map_lowest", "map_highest", "ndcg", "distinct_codes")
+        columns = {
+            column: {figure: getattr(values, figure) for figure in figures}
+            for column, values in evaluation.columns.items()
+        }
+        as_json(
+            {
+                "report": str(page), "name": evaluation.name, "bits": evaluation.bits, "queries": evaluation.queries,
+                "database": evaluation.database, "k": evaluation.k, **columns, "about": evaluation.about,
+            }
+        )  # fmt: skip
+        return
+    print(f"{evaluation.queries:,} queries against {evaluation.database:,} items of {evaluation.about['data']}")
+    table(HEADINGS, rows([evaluation]))
+    print(f"report  {page}")

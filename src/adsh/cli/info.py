@@ -1,0 +1,22 @@
+"""`adsh info`."""
+
+from __future__ import annotations
+
+from .flags import Json, Model
+from .show import as_json, facts
+
+EXAMPLE = "adsh info digits-24"
+
+
+def command(model: Model, json: Json = False) -> None:
+    """Say what a model's folder holds.
+
+    Its codes, network and training, and the run behind it.
+    """
+    from ..model_info import model_info
+
+    told = model_info(model)
+    if json:
+        as_json(told)
+    else:
+        facts({name.replace("_", " "): value for name, value in told.items()})

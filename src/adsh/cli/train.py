@@ -1,0 +1,110 @@
+"""`adsh train`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .flags import Device, Json, Labels, Root
+from .show import Stopped, TrainingBar, as_json, facts
+
+EXAMPLE = "adsh train digits --bits 24 --network tiny --checkpoint-every 1 --out digits-24"
+
+
+def command(
+    source: Annotated[str | None, typer.Argument(help="A name (digits, …) or the path of a .npy or .npz file.")] = None,
+    bits: Annotated[int | None, typer.Option(help="Code length, 1 to 1024.  [default: 48]")] = None,
+    network: Annotated[str | None, typer.Option(help="linear, mlp, tiny, …; by default by what the items are.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="modern, fast, paper, authors-matlab or authors-pytorch.  [default: modern]")
+    ] = None,
+    outer: Annotated[int | None, typer.Option(help="Outer iterations, T_out of the paper.")] = None,
+    inner: Annotated[int | None, typer.Option(help="Epochs over the sample in each, T_in.")] = None,
+    samples: Annotated[int | None, typer.Option(help="Points sampled an outer iteration, m.")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Weight of |v - u|^2, eq. (4).")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Mini-batch.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    unlabelled: Annotated[
+        str | None, typer.Option(help="network or dissimilar: what points without a label are.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed, data and machine give the same bytes.")] = None,
+    device: Device = None,
+    root: Root = None,
+    labels: Labels = None,
+    protocol: Annotated[str | None, typer.Option(help="holdout: a tenth of the items ask. all: nobody does.")] = None,
+    split_seed: Annotated[int | None, typer.Option(help="The seed the split is drawn from.")] = None,
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Write a checkpoint every N outer iterations; the last two are kept."),
+    ] = None,
+    tensorboard: Annotated[bool | None, typer.Option("--tensorboard", help="Write TensorBoard's files too.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML of a run, such as run.toml beside a model; flags go over it.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The model's folder.  [default: SOURCE-BITSbits]")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the folder.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run left there.")] = False,
+    json: Json = False,
+) -> None:
+    """Learn the codes of a source, and a network for new items.
+
+    The folder gets the model, run.toml with the whole run, split.npz with who asks and who answers, and
+    log.jsonl with every iteration.
+    """
+    from ..run_folder import RUN
+    from ..train_run import TrainSettings, default_out, train
+
+    if resume and config is None and out is not None and (out / RUN).exists():
+        config = out / RUN  # nothing needs to be said again
+    settings = TrainSettings.of(
+        config, source=source, root=root, labels=labels, protocol=protocol, split_seed=split_seed, bits=bits,
+        network=network, preset=preset, gamma=gamma, samples=samples, outer=outer, inner=inner, batch_size=batch_size,
+        lr=lr, unlabelled=unlabelled, device=device, seed=seed, checkpoint_every=checkpoint_every,
+        tensorboard=tensorboard,
+    )  # fmt: skip
+    out = out or default_out(settings)
+    display = TrainingBar()
+    try:
+        trained = train(settings, out, resume=resume, overwrite=overwrite, watcher=display)
+    except KeyboardInterrupt:
+        raise Stopped(_how_to_go_on(display, out, bool(settings.checkpoint_every))) from None
+    finally:
+        display.close()
+    model = trained.model
+    seconds = sum(record["seconds"] for record in model.history_)
+    told: dict[str, Any] = {
+        "model": str(out),
+        "bits": model.bits,
+        "network": str(model.network),
+        "points": len(model.code_table_),
+        "rows": len(model.code_table_.count),
+        "outer": len(model.history_),
+        "loss": model.history_[-1]["loss"],
+        "seconds": round(seconds, 3),
+        "device": str(model.device_),
+        "already_finished": trained.already,
+    }
+    if json:
+        as_json(told)
+        return
+    facts(
+        {
+            "model": f"{out}: {model.bits} bits, {model.network}" + (", finished before" if trained.already else ""),
+            "codes": f"{told['rows']:,} distinct rows for {told['points']:,} points",
+            "training": f"{told['outer']} outer iterations in {seconds:.1f} s, loss {told['loss']:.4f}",
+            "device": told["device"],
+            "next": f"adsh evaluate {out} --out {out / 'report'}",
+        }
+    )
+
+
+def _how_to_go_on(display: TrainingBar, out: Path, checkpoints: bool) -> str:
+    where = f"stopped after outer iteration {display.done} of {display.total}" if display.total else "stopped"
+    if not display.total:
+        return where
+    if not checkpoints:
+        return f"{where}; nothing of it is kept: with --checkpoint-every 1 it can go on where it stopped"
+    return f"{where}; go on with: adsh train --resume --out {shlex.quote(str(out))}"

@@ -1,0 +1,17 @@
+"""The methods ADSH is compared with, one file each, made by name: `adsh.methods.create("lsh", bits=24)`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ..errors import InputError
+
+METHODS = ("lsh",)
+
+
+def create(name: str, *, bits: int, **options: Any) -> Any:
+    """A method by name, to be fitted: fit(Y, labels, train=indices), encode(X), database_codes_."""
+    if name not in METHODS:
+        raise InputError(f"method {name!r}: choose one of {', '.join(METHODS)}")
+    return import_module(f".{name}", __name__).build(bits, **options)

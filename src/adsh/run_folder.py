@@ -1,0 +1,122 @@
+"""A run as a folder: the model, and beside it all that says how it came about.
+
+run.toml       the whole run: what was asked for, the values used, the data and the machine
+split.npz      who asks and who answers, as indices into the source
+log.jsonl      one JSON object an event, as it happens
+checkpoints/   where asked for
+config.json …  the model, once it is trained: see model_folder
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .data.protocols import Split
+from .errors import FolderError, InputError, first_line
+from .files import find_whole, recover, replacing_file
+
+RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT = (
+    "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report",
+)  # fmt: skip
+BESIDE_THE_MODEL = (RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT)
+
+
+class RunFolder:
+    """Reads and writes the files beside the model."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where this run's checkpoints are."""
+        return self.path / CHECKPOINTS
+
+    def recover(self) -> None:
+        """Finishes what a crash interrupted while the model was being put in place."""
+        recover(self.path)
+
+    def clear(self) -> None:
+        """Forgets an earlier run's log and checkpoints; its model stays until the new one takes its place."""
+        for name in (CHECKPOINTS, TENSORBOARD):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        (self.path / LOG).unlink(missing_ok=True)
+
+    def write_run(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
+        """run.toml; values that are None are left out."""
+        text = "# Written by adsh. Run it again: adsh train --config run.toml --out FOLDER\n"
+        for name, values in tables.items():
+            text += f"\n[{name}]\n"
+            text += "".join(f"{_key(key)} = {_value(value)}\n" for key, value in values.items() if value is not None)
+        with replacing_file(self.path / RUN) as file:
+            file.write(text.encode())
+
+    def read_run(self) -> dict[str, Any]:
+        """run.toml, or {} where there is none."""
+        path = find_whole(self.path) / RUN
+        return read_toml(path) if path.exists() else {}
+
+    def write_split(self, split: Split) -> None:
+        """split.npz."""
+        with replacing_file(self.path / SPLIT) as file:
+            np.savez_compressed(file, protocol=split.protocol, seed=split.seed, **split.arrays())  # type: ignore[arg-type]
+
+    def read_split(self) -> Split | None:
+        """The split of the run, or None where there is none."""
+        path = find_whole(self.path) / SPLIT
+        if not path.exists():
+            return None
+        try:
+            with np.load(path, allow_pickle=False) as held:
+                arrays = {name: held[name] for name in held.files if name not in ("protocol", "seed")}
+                return Split(str(held["protocol"]), int(held["seed"]), **arrays)
+        except (OSError, ValueError, KeyError, TypeError, EOFError) as problem:
+            raise FolderError(f"{path} cannot be read ({first_line(problem)}): give --protocol instead") from None
+
+    def log(self, event: str, **values: Any) -> None:
+        """Appends an event to log.jsonl."""
+        line = {"event": event, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **values}
+        try:
+            with (self.path / LOG).open("ab") as file:
+                file.write(json.dumps(line).encode() + b"\n")
+        except OSError as problem:
+            raise FolderError(f"cannot write {self.path / LOG}: {problem.strerror}") from None
+
+    def mend_log(self) -> None:
+        """Cuts off a last line that a kill left half written."""
+        path = self.path / LOG
+        if path.exists():
+            whole = path.read_bytes().rfind(b"\n") + 1
+            os.truncate(path, whole)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file, or one line that says why not."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise FolderError(f"cannot read {path}: {(problem.strerror or str(problem)).lower()}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InputError(f"{path} is not TOML: {first_line(problem)}") from None
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _value(key)
+
+
+def _value(value: Any) -> str:
+    """A TOML value: JSON's spelling of strings, numbers, booleans and lists is TOML's too."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, float) and value == int(value):
+        return f"{value:.1f}"
+    return json.dumps(value)

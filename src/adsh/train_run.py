@@ -1,0 +1,181 @@
+"""From a source to a trained model in a folder, with everything beside it that the run leaves."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+from .checkpoints import found
+from .data import NAMED, Dataset, Split, as_items, open_source, split
+from .errors import FolderError, InputError
+from .estimator import ADSH, load
+from .learn.loop import Record
+from .model_config import holds_model
+from .run_folder import TENSORBOARD, RunFolder, read_toml
+from .watch import Log, TensorBoard, Watcher, Watchers
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """What one run is asked to do; None leaves a value to the preset or the data."""
+
+    source: str
+    root: str | None = None
+    labels: str | None = None  # a .npy of labels, for a source of arrays
+    protocol: str = "holdout"
+    split_seed: int = 0
+    bits: int = 48
+    network: str | None = None
+    preset: str = "modern"
+    gamma: float | None = None
+    samples: int | None = None
+    outer: int | None = None
+    inner: int | None = None
+    batch_size: int | None = None
+    lr: float | None = None
+    unlabelled: str = "network"
+    device: str = "auto"
+    seed: int = 0
+    checkpoint_every: int = 0  # 0: no checkpoints
+    tensorboard: bool = False
+
+    @classmethod
+    def of(cls, config: Path | None = None, **flags: Any) -> TrainSettings:
+        """The values of the table [train] of a TOML file, and over them the flags that are not None."""
+        known = {field.name: field for field in fields(cls)}
+        values: dict[str, Any] = {}
+        if config is not None:
+            table = read_toml(config).get("train")
+            if not isinstance(table, dict):
+                raise InputError(f"{config} has no table [train]: put the values of the run under it")
+            for name, value in table.items():
+                if name not in known:
+                    raise InputError(f"{config} sets {name!r}: [train] knows {', '.join(known)}")
+                values[name] = _checked(value, str(known[name].type), f"{config}: {name}")
+        values |= {name: value for name, value in flags.items() if value is not None}
+        if "source" not in values:
+            raise InputError("no source is given: name one (digits, …), a path, or --config with one in it")
+        for name in ("source", "root", "labels"):  # so that paths hold from anywhere
+            path = Path(values.get(name) or "").expanduser()
+            if values.get(name) not in (None, *NAMED) and path.exists():
+                values[name] = str(path.absolute())
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a run gave."""
+
+    model: ADSH
+    dataset: Dataset
+    already: bool  # it had been finished before
+
+
+def default_out(settings: TrainSettings) -> Path:
+    """Where a run goes when nothing is said."""
+    return Path(f"{Path(settings.source).stem}-{settings.bits}bits")
+
+
+def train(
+    settings: TrainSettings, out: Path, *, resume: bool = False, overwrite: bool = False, watcher: Watcher | None = None
+) -> Trained:
+    """Trains as `settings` say and leaves the model in `out`; everything that can be refused is before training."""
+    run = RunFolder(out)
+    run.recover()
+    dataset = open_source(settings.source, root=settings.root, labels=settings.labels)
+    if dataset.labels is None:
+        raise InputError(f"{settings.source} has no labels: give --labels FILE.npy, or a source that is labelled")
+    finished = _look_at(run, settings, resume=resume, overwrite=overwrite)
+    if finished:
+        return Trained(load(out, device=settings.device), dataset, already=True)
+    parts = split(dataset, settings.protocol, settings.split_seed)
+    database = dataset.subset(parts.database)
+    model = _model(settings, as_items(database, "the database").shape)
+    board = TensorBoard(out / TENSORBOARD) if settings.tensorboard else None
+    if overwrite:
+        run.clear()
+    others = [each for each in (board, watcher) if each is not None]
+    try:
+        model.fit(
+            database,
+            callback=Watchers(_Beside(run, {**asdict(settings), "network": model.network}, parts), Log(run), *others),
+            save_to=out,
+            checkpoints=run.checkpoints if settings.checkpoint_every else None,
+            checkpoint_every=settings.checkpoint_every or 1,
+            resume=resume,
+        )
+    finally:
+        if board is not None:
+            board.close()
+    seconds = sum(record["seconds"] for record in model.history_)
+    run.log("saved", rows=len(model.code_table_.count), seconds=round(seconds, 3))
+    return Trained(model, dataset, already=False)
+
+
+class _Beside:
+    """Writes run.toml and the split once the run is known to be able to start."""
+
+    def __init__(self, run: RunFolder, asked: dict[str, Any], parts: Split) -> None:
+        self._run, self._asked, self._parts = run, asked, parts
+
+    def started(self, facts: dict[str, Any]) -> None:
+        made = {"adsh": __version__, "device": facts["device"], "points": facts["points"]}
+        self._run.write_run({"train": self._asked, "recipe": facts["recipe"], "data": facts["data"], "made": made})
+        self._run.write_split(self._parts)
+        self._run.mend_log()
+
+    def __call__(self, record: Record) -> None:
+        pass
+
+
+def _look_at(run: RunFolder, settings: TrainSettings, *, resume: bool, overwrite: bool) -> bool:
+    """Whether the run is finished already. Refuses to touch what an earlier one left, unless told to."""
+    if resume and overwrite:
+        raise InputError("--resume goes on and --overwrite starts anew: give one of them")
+    if resume and not settings.checkpoint_every:
+        raise InputError("--resume needs the checkpoints of the run: give --checkpoint-every as it had")
+    if overwrite:
+        return False
+    if holds_model(run.path):
+        if not resume:
+            raise FolderError(f"{run.path} holds a trained model: give another --out, or --overwrite")
+        before = run.read_run().get("train", {})
+        asked = {name: value for name, value in asdict(settings).items() if value is not None}
+        for name, value in asked.items():
+            if before.get(name) != value and name not in ("device", "checkpoint_every", "tensorboard"):
+                raise InputError(
+                    f"{run.path} was finished with {name} {before.get(name)}, not {value}: give another --out"
+                )
+        return True
+    unfinished = found(run.checkpoints)
+    if unfinished and not resume:
+        raise FolderError(
+            f"{run.path} holds an unfinished run ({unfinished[0].name}): go on with --resume, or start anew with "
+            "--overwrite"
+        )
+    return False
+
+
+def _model(settings: TrainSettings, shape: tuple[int, ...]) -> ADSH:
+    network = settings.network or ("mlp" if len(shape) == 1 else "tiny")
+    given = {name: getattr(settings, name) for name in ("gamma", "samples", "outer", "inner", "batch_size", "lr")}
+    return ADSH(
+        settings.bits,
+        network=network,
+        preset=settings.preset,
+        unlabelled=settings.unlabelled,
+        device=settings.device,
+        seed=settings.seed,
+        progress=False,
+        **given,
+    )
+
+
+def _checked(value: Any, kind: str, what: str) -> Any:
+    """A TOML value of the type the field has."""
+    wanted = {"str": str, "int": int, "float": (int, float), "bool": bool}[kind.split(" ")[0]]
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):  # type: ignore[arg-type]
+        raise InputError(f"{what} is {value!r}: give {kind.split(' ')[0]}")
+    return float(value) if kind.startswith("float") else value

@@ -1,0 +1,79 @@
+"""Who follows a training run: the log always, TensorBoard where asked, a display where there is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from .errors import MissingExtraError
+from .learn.loop import Record
+from .run_folder import RunFolder
+
+
+class Watcher(Protocol):
+    """What `fit(callback=)` takes: called with each record, and told first what is about to be done."""
+
+    def started(self, facts: dict[str, Any]) -> None:
+        """`facts`: device, points, rows, bits, done (outer iterations before this start), and the recipe."""
+
+    def __call__(self, record: Record) -> None:
+        """After each outer iteration."""
+
+
+class Watchers:
+    """Several watchers as one."""
+
+    def __init__(self, *watchers: Watcher) -> None:
+        self._watchers = watchers
+
+    def started(self, facts: dict[str, Any]) -> None:
+        """Tells each."""
+        for watcher in self._watchers:
+            watcher.started(facts)
+
+    def __call__(self, record: Record) -> None:
+        """Tells each."""
+        for watcher in self._watchers:
+            watcher(record)
+
+
+class Log:
+    """Every event as a line of log.jsonl."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self._run = run
+
+    def started(self, facts: dict[str, Any]) -> None:
+        """`start`, or `resume` where some of it was done before."""
+        self._run.log("resume" if facts["done"] else "start", **facts)
+
+    def __call__(self, record: Record) -> None:
+        """`outer`."""
+        self._run.log("outer", **record)
+
+
+class TensorBoard:
+    """Loss, rows, rate and speed as TensorBoard's scalars."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise MissingExtraError("--tensorboard needs TensorBoard: pip install 'adsh[track]'") from None
+        self._folder, self._open = folder, SummaryWriter
+        self._writer: SummaryWriter | None = None
+
+    def started(self, facts: dict[str, Any]) -> None:
+        """Points after those done before are of the run that was killed, and purged."""
+        self._writer = self._open(str(self._folder), purge_step=facts["done"] + 1)
+
+    def __call__(self, record: Record) -> None:
+        """One step."""
+        assert self._writer is not None
+        for name in ("loss", "rows", "lr", "items_per_second"):
+            self._writer.add_scalar(name, record[name], int(record["outer"]))
+
+    def close(self) -> None:
+        """Writes what is left."""
+        if self._writer is not None:
+            self._writer.close()
