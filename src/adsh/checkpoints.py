@@ -96,14 +96,11 @@ class Checkpoints:
             )
 
     def _check_same(self, path: Path, header: dict[str, Any]) -> None:
-        other = differences(self._configuration, header["configuration"])
+        data = differences(self._data, header["data"])
+        other = data + differences(self._configuration, header["configuration"])
         if other:
-            raise InputError(
-                f"{path} is of another configuration: {'; '.join(other)}. Resume with the same, or train anew elsewhere"
-            )
-        other = differences(self._data, header["data"])
-        if other:
-            raise InputError(f"{path} was made with other data: {'; '.join(other)}. Resume with the same data")
+            kind = "was made with other data" if data else "is of another configuration"
+            raise InputError(f"{path} {kind}: {'; '.join(other)}. Resume with the same, or train anew elsewhere")
 
 
 def found(folder: Path) -> list[Path]:

@@ -55,13 +55,12 @@ def main() -> NoReturn:
         status = 130
     except UsageProblem as problem:
         status = _usage(problem)
+    except (BrokenPipeError, SystemExit):  # the reader of a pipe has had enough; typer exits by itself then
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
     except (AdshError, OSError) as problem:
-        if isinstance(problem, BrokenPipeError):  # the reader of a pipe has had enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            status = 0
-        else:
-            say(first_line(problem))
-            status = 2
+        say(first_line(problem))
+        status = 2
     sys.exit(status)
 
 

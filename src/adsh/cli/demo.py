@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -23,10 +25,8 @@ def command(
 
     Trains on the CPU, judges the codes beside random projections of the same length, and shows what some digits found.
     """
-    import time
-
     started = time.perf_counter()
-    if not json:
+    if sys.stderr.isatty():
         say("the handwritten digits that scikit-learn ships, learned on the CPU")
     from ..demo import demo
     from ..evaluate.report import table as rows

@@ -1,0 +1,133 @@
+"""What each verb does, through the entry point."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+
+import numpy as np
+import pytest
+
+import adsh as package
+
+TRAIN = ("train", "blobs.npz", "--bits", 12, "--outer", 4, "--out", "model")
+
+
+def test_a_model_is_trained_told_about_and_loaded(adsh, blob_file):
+    ended = adsh(*TRAIN)
+    assert ended.status == 0
+    assert ended.err == ""  # nothing animated, nothing at all, where it is no terminal
+    assert "adsh evaluate model" in ended.out
+    model = package.load("model")
+    assert len(model.code_table_) == 270  # a tenth asks
+    told = adsh("info", "model", "--json").json
+    assert (told["bits"], told["network"], told["points"]) == (12, "mlp", 270)
+    assert "270" in adsh("info", "model").out
+
+
+def test_the_run_is_beside_the_model_and_repeats_it(adsh, blob_file):
+    adsh(*TRAIN, "--seed", 3)
+    run = tomllib.loads((blob_file.parent / "model/run.toml").read_text())
+    assert run["train"]["source"] == str(blob_file)
+    assert (run["train"]["bits"], run["train"]["seed"], run["recipe"]["outer"]) == (12, 3, 4)
+    assert adsh("train", "--config", "model/run.toml", "--out", "again").status == 0
+    for name in ("model.safetensors", "codes.safetensors", "row_numbers.npy"):
+        assert (blob_file.parent / "model" / name).read_bytes() == (blob_file.parent / "again" / name).read_bytes()
+    assert adsh("train", "--config", "model/run.toml", "--bits", 16, "--out", "wider").status == 0  # flags over TOML
+    assert package.load("wider").bits == 16
+    assert package.load("wider").recipe_.outer == 4
+
+
+def test_every_iteration_is_logged(adsh, blob_file):
+    adsh(*TRAIN)
+    events = [json.loads(line) for line in (blob_file.parent / "model/log.jsonl").read_text().splitlines()]
+    assert [event["event"] for event in events] == ["start", *["outer"] * 4, "saved"]
+    assert events[0]["recipe"]["samples"] == 270
+    assert {"loss", "rows", "items_per_second", "lr", "seconds"} <= events[1].keys()
+
+
+def test_tensorboard_gets_the_same_figures(adsh, blob_file):
+    pytest.importorskip("tensorboard")
+    adsh(*TRAIN, "--tensorboard")
+    assert list((blob_file.parent / "model/tensorboard").glob("events.*"))
+
+
+def test_evaluation_is_on_the_split_of_the_run(adsh, blob_file):
+    adsh(*TRAIN)
+    ended = adsh("evaluate", "model", "--json")
+    assert ended.status == 0
+    told = ended.json
+    assert (told["queries"], told["database"], told["bits"]) == (30, 270, 12)
+    assert told["learned"]["map_expected"] > 0.95
+    assert told["about"]["protocol"] == "holdout"
+    with np.load("model/split.npz") as split:
+        assert not np.intersect1d(split["queries"], split["database"]).size
+    assert (blob_file.parent / "model/report/report.html").exists()
+    drawn = adsh("evaluate", "model", "--data", "blobs.npz", "--protocol", "holdout", "--out", "drawn", "--json").json
+    assert drawn["learned"] == told["learned"]
+    assert "codes as learned" in adsh("evaluate", "model").out
+
+
+def test_reports_are_compared(adsh, blob_file):
+    for bits in (8, 12):
+        adsh("train", "blobs.npz", "--bits", bits, "--outer", 2, "--out", f"m{bits}")
+        adsh("evaluate", f"m{bits}")
+    told = adsh("compare", "m8/report", "m12/report", "--out", "both", "--json").json
+    assert [row["bits"] for row in told["rows"]] == ["8", "8", "12", "12"]
+    assert (blob_file.parent / "both/report.html").exists()
+    assert "report  both" in adsh("compare", "m8/report", "m12/report", "--out", "both").out
+
+
+def test_a_source_is_coded_into_a_file(adsh, blob_file, blobs):
+    adsh(*TRAIN)
+    assert adsh("encode", "model", "blobs.npz", "--out", "codes.npz").status == 0
+    with np.load("codes.npz") as held:
+        assert held["bits"] == 12
+        assert held["keys"][7] == "7"
+        assert np.array_equal(held["codes"], package.load("model").encode(blobs[0]))
+        codes = held["codes"]
+    assert adsh("encode", "model", "blobs.npz", "--out", "codes.npy", "--json").json["items"] == 300
+    assert np.array_equal(np.load("codes.npy"), codes)
+
+
+def test_the_demo_learns_searches_and_writes_its_page(adsh, tmp_path):
+    ended = adsh("demo", "--out", "demo", "--json")
+    assert ended.status == 0
+    told = ended.json
+    assert told["map"]["learned"] >= 0.97
+    assert told["map"]["network"] >= 0.97
+    assert told["map"]["random_projections"] < 0.6
+    page = (tmp_path / "demo/report.html").read_text()
+    assert page.count("<img") >= 24 * 11  # eight queries, three codings, the query and its ten nearest
+    assert "random projections" in page
+    again = adsh("demo", "--out", "demo")
+    assert "demo/report.html" in again.out
+    assert "adsh train" in again.out
+
+
+@pytest.mark.parametrize("verb", ["", "demo", "train", "encode", "evaluate", "compare", "info"])
+def test_help_has_an_example_and_needs_no_torch(verb):
+    program = (
+        "import sys\n"
+        "class Hidden:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name.split('.')[0] in ('torch', 'numpy', 'PIL', 'safetensors', 'rich'):\n"
+        "            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+        f"sys.argv = ['adsh', *{verb.split()}, '--help']\n"
+        "from adsh.cli import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert f"adsh {verb or 'demo'}" in ended.stdout
+    assert "Example:" in ended.stdout or not verb
+
+
+def test_the_version_and_bare_help(adsh):
+    assert adsh("--version").out == f"adsh {package.__version__}\n"
+    ended = adsh()
+    assert ended.status == 0
+    assert "Commands:" in ended.out

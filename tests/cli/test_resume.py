@@ -1,0 +1,172 @@
+"""Runs that survive anything: killed, out of disk, damaged, and resumed to the same bytes."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import process
+
+WHAT_COUNTS = ("model.safetensors", "codes.safetensors", "row_numbers.npy")
+
+
+def train(out: str, outer: int = 6, *more: object) -> tuple[object, ...]:
+    return ("train", "blobs.npz", "--bits", 12, "--outer", outer, "--checkpoint-every", 1, "--out", out, *more)
+
+
+def same_bytes(one: Path, other: Path) -> bool:
+    return all((one / name).read_bytes() == (other / name).read_bytes() for name in WHAT_COUNTS)
+
+
+def checkpoints(run: Path) -> list[str]:
+    return sorted(path.name for path in (run / "checkpoints").iterdir())
+
+
+def test_a_run_killed_at_20_random_moments_ends_with_the_same_bytes(adsh, blob_file):
+    folder, outer = blob_file.parent, 400
+    assert adsh(*train("whole", outer)).status == 0
+    rng = random.Random(0)
+    kills = 0
+    while kills < 20:
+        run = process(*train("killed", outer, "--resume"), folder=folder)
+        if kills % 4:  # once it is under way, or else at any moment, the start included
+            log, deadline = folder / "killed/log.jsonl", time.monotonic() + 60
+            before = log.stat().st_size if log.exists() else 0
+            while not (log.exists() and log.stat().st_size > before):
+                assert run.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.002)
+            time.sleep(rng.uniform(0, 0.1))
+        else:
+            time.sleep(rng.uniform(0, 3))
+        run.kill()
+        run.communicate()
+        kills += run.returncode == -9
+        assert run.returncode in (-9, 0)
+        if run.returncode == 0:
+            break
+    assert adsh(*train("killed", outer, "--resume")).status == 0
+    assert kills == 20
+    assert same_bytes(folder / "whole", folder / "killed")
+    lines = (folder / "killed/log.jsonl").read_text().splitlines()
+    assert all(json.loads(line) for line in lines)
+
+
+def test_the_last_two_checkpoints_are_kept(adsh, blob_file):
+    adsh(*train("model"))
+    assert checkpoints(blob_file.parent / "model") == [f"checkpoint-00000{i}.safetensors" for i in (5, 6)]
+    adsh("train", "blobs.npz", "--outer", 6, "--checkpoint-every", 4, "--out", "sparse")
+    assert checkpoints(blob_file.parent / "sparse") == ["checkpoint-000004.safetensors"]
+
+
+@pytest.fixture
+def stopped(adsh, blob_file, monkeypatch):
+    """A run of six outer iterations that stopped after the fourth; `whole` ran through."""
+    from adsh.run_folder import RunFolder
+
+    adsh(*train("whole"))
+    log = RunFolder.log
+
+    def stop(self, event, **values):
+        log(self, event, **values)
+        if values.get("outer") == 4:
+            raise OSError(errno.EIO, "pulled the plug")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunFolder, "log", stop)
+        assert adsh(*train("model")).status == 2
+    return blob_file.parent / "model"
+
+
+def test_resuming_needs_the_folder_alone(adsh, stopped):
+    assert adsh("train", "--resume", "--out", "model").status == 0
+    assert same_bytes(stopped, stopped.parent / "whole")
+    events = [json.loads(line) for line in (stopped / "log.jsonl").read_text().splitlines()]
+    assert [e.get("outer") or e["event"] for e in events] == ["start", 1, 2, 3, 4, "resume", 5, 6, "saved"]
+    assert events[5]["done"] == 4
+
+
+def test_resuming_a_finished_run_says_so_and_changes_nothing(adsh, refused, stopped):
+    adsh("train", "--resume", "--out", "model")
+    before = (stopped / "model.safetensors").stat().st_mtime_ns
+    assert adsh("train", "--resume", "--out", "model", "--json").json["already_finished"]
+    assert (stopped / "model.safetensors").stat().st_mtime_ns == before
+    assert "bits 12, not 16" in refused("train", "--resume", "--out", "model", "--bits", 16)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--seed", 1], "seed 1, not 0"),
+        (["--bits", 16], "bits 16, not 12"),
+        (["--lr", 0.5], "lr 0.5, not 0.003"),
+        (["--split-seed", 1], "labels of items differ"),
+        (["--protocol", "all"], "number of items 300, not 270"),
+    ],
+)
+def test_another_configuration_or_other_data_are_refused_by_name(refused, stopped, flags, said):
+    before = (stopped / "run.toml").read_bytes()
+    assert said in refused("train", "--resume", "--out", "model", *flags)
+    assert (stopped / "run.toml").read_bytes() == before
+
+
+def test_an_unfinished_run_is_not_started_over_unasked(adsh, refused, stopped):
+    assert "--resume" in refused(*train("model"))
+    assert adsh(*train("model", 6, "--overwrite")).status == 0
+    assert same_bytes(stopped, stopped.parent / "whole")
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(adsh, stopped, damage):
+    newest = stopped / "checkpoints" / checkpoints(stopped)[-1]
+    content = bytearray(newest.read_bytes())
+    if damage == "flipped":
+        content[-5] ^= 1
+    newest.write_bytes({"cut": content[:-100], "flipped": content, "empty": b""}[damage])
+    assert adsh("train", "--resume", "--out", "model").status == 0
+    assert same_bytes(stopped, stopped.parent / "whole")
+
+
+def test_when_no_checkpoint_is_whole_it_is_said(refused, stopped):
+    for path in (stopped / "checkpoints").iterdir():
+        path.write_bytes(b"?")
+    assert "no checkpoint" in refused("train", "--resume", "--out", "model")
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(adsh, refused, blob_file, monkeypatch):
+    adsh(*train("whole"))
+    sync, model = os.fsync, blob_file.parent / "model"
+
+    def full(handle):
+        if "checkpoint-000004" in os.readlink(f"/proc/self/fd/{handle}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        assert "no space is left on the disk" in refused(*train("model"))
+    assert checkpoints(model) == ["checkpoint-000002.safetensors", "checkpoint-000003.safetensors"]
+    assert adsh("train", "--resume", "--out", "model").status == 0
+    assert same_bytes(model, blob_file.parent / "whole")
+
+
+def test_too_little_space_is_told_before_training(refused, blob_file, monkeypatch):
+    import shutil
+
+    usage = shutil.disk_usage(blob_file.parent)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=2000))
+    assert "not enough space" in refused(*train("model"))
+    assert not (blob_file.parent / "model").exists()
+
+
+def test_a_crash_while_the_model_takes_its_place_is_mended(adsh, stopped):
+    stopped.rename(stopped.parent / ".model.previous")  # as between the two renames of a save
+    assert adsh(*train("model", 6, "--resume")).status == 0
+    assert same_bytes(stopped, stopped.parent / "whole")
+    assert not (stopped.parent / ".model.previous").exists()
