@@ -56,8 +56,11 @@ class Checkpoints:
             "digest": _digest(tensors),
         }
         path = self.folder / _PATTERN.format(done)
-        with replacing_file(path) as file:
-            file.write(as_bytes(tensors, metadata={"adsh": json.dumps(header)}))
+        try:
+            with replacing_file(path) as file:
+                file.write(as_bytes(tensors, metadata={"adsh": json.dumps(header)}))
+        except FolderError as problem:
+            raise FolderError(f"{problem}; those before it are kept: put that right, and resume") from None
         for old in found(self.folder)[KEPT:]:
             with suppress(OSError):
                 old.unlink()
@@ -80,13 +83,13 @@ class Checkpoints:
             raise FolderError(f"no checkpoint in {self.folder} is whole: {', '.join(damaged)}; train without resuming")
         return None
 
-    def check_space(self, network: nn.Module, sampled: int) -> None:
+    def check_space(self, network: nn.Module, table_bytes: int) -> None:
         """Raises where the disk cannot hold those kept and the one being written.
 
-        A standing is the weights, twice as much of the optimizer's at most, and the table of sampled points.
+        A standing is the weights, twice as much of the optimizer's at most, and the code table.
         """
         weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
-        standing_bytes = 3 * weights + 16 * sampled
+        standing_bytes = 3 * weights + table_bytes
         beside = next(parent for parent in (self.folder, *self.folder.resolve().parents) if parent.exists())
         needed, free = (KEPT + 1) * standing_bytes, shutil.disk_usage(beside).free
         if free < needed:

@@ -150,7 +150,7 @@ class ADSH:
             if save_to is not None:
                 check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
             if store is not None:
-                store.check_space(network, recipe.outer * recipe.samples)
+                store.check_space(network, table.state_bytes(recipe.outer * recipe.samples))
 
             def at_start(standing: Standing) -> None:
                 if store is not None and resume:

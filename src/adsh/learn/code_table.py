@@ -306,6 +306,12 @@ class CodeTable:
         self._rows.restore(state)
         self.last_update = LastUpdate.of(state)
 
+    def state_bytes(self, updates: int) -> int:
+        """At most how many bytes `state` takes once that many points have been sampled: each with a row of its own."""
+        sampled = 0 if self.separate_queries else min(updates, self.askers)
+        sets = len(self._sizes)
+        return sampled * (32 + self.bits) + sets * (24 + 9 * self.bits) + 8 * self.bits * (self.bits + 1)
+
     def number_bytes(self, updates: int) -> int:
         """At most how many bytes `row_numbers` takes once that many points have been sampled."""
         return len(self._rows.ids) * smallest_unsigned(len(self._rows.count) + updates + 1).itemsize
