@@ -36,8 +36,10 @@ class ADSH:
     """Learns a binary code for every database point, and a network that codes any new one.
 
     bits        code length, 1 to 1024
-    network     "linear" or "mlp" for features, "tiny" for images, or any torch.nn.Module `bits` wide
-                (a copy of it is trained)
+    network     "linear" or "mlp" for features, "tiny", "efficientnet_lite0", "alexnet", … for images (see
+                adsh.networks), or any torch.nn.Module `bits` wide (a copy of it is trained)
+    network_options
+                options of a network given by name: {"weights": "alexnet.pth"}, {"size": 160}
     preset      "modern", "fast", "paper", "authors-matlab" or "authors-pytorch": see adsh.config
     gamma, samples, outer, inner, batch_size, lr
                 values in place of the preset's: gamma, m, T_out, T_in of the paper
@@ -65,6 +67,7 @@ class ADSH:
         bits: int,
         *,
         network: str | nn.Module = "mlp",
+        network_options: dict[str, Any] | None = None,
         preset: str = "modern",
         gamma: float | None = None,
         samples: int | None = None,
@@ -79,6 +82,7 @@ class ADSH:
     ) -> None:
         self.bits = bits
         self.network = network
+        self.network_options = network_options
         self.preset = preset
         self.gamma = gamma
         self.samples = samples
@@ -136,6 +140,8 @@ class ADSH:
             if save_to is not None:
                 check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
             progress.say(f"device {choice}")
+            if hasattr(network, "adsh_weights"):
+                progress.say(str(network.adsh_weights))
             progress.say(f"{len(items):,} points, {len(table.rows):,} rows, {bits} bits, preset {self.preset}")
 
             def after_outer(record: Record) -> None:
@@ -268,8 +274,10 @@ class ADSH:
 
     def _network(self, bits: int, shape: tuple[int, ...], recipe: config.Recipe) -> nn.Module:
         if isinstance(self.network, nn.Module):
+            if self.network_options:
+                raise InputError("network_options go with a network's name: set them on the module itself")
             return copy.deepcopy(self.network)
-        network = create_network(self.network, bits, shape)
+        network = create_network(self.network, bits, shape, **(self.network_options or {}))
         head = getattr(network, "head", None)
         if recipe.head_std is not None and isinstance(head, nn.Linear):
             nn.init.normal_(head.weight, std=recipe.head_std)
