@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, MissingExtraError, first_line
 from .cnn_f import CNNF, LAYERS, LRN
 
 
@@ -30,8 +30,8 @@ def read_mat(path: Path, network: nn.Module | None) -> dict[str, Tensor]:
         raise InputError(f"{path} is a MatConvNet file, which only cnn_f reads: give a .pth, .safetensors or .npz file")
     try:
         content: dict[str, Any] = loadmat(path, squeeze_me=True, struct_as_record=False)
-    except (TypeError, NotImplementedError) as problem:
-        raise InputError(f"{path} cannot be read ({problem}): give imagenet-vgg-f.mat as published") from None
+    except Exception as problem:  # scipy has errors of its own, derived from nothing else
+        raise InputError(f"{path} cannot be read ({first_line(problem)}): give imagenet-vgg-f.mat as published") from None
     layers = {str(layer.name): layer for layer in np.atleast_1d(content.get("layers", [])) if hasattr(layer, "name")}
     tensors: dict[str, Tensor] = {}
     for name, place in (*LAYERS, ("fc8", "fc8")):
