@@ -65,9 +65,9 @@ class ColourJitter(Augmentation):
         if self.strengths[2]:
             picture = ImageEnhance.Color(picture).enhance(colour)
         if self.hue:
-            hsv = np.array(picture.convert("HSV"))
-            hsv[..., 0] += np.uint8(round(turn * 255) % 256)  # wraps around
-            picture = Image.fromarray(hsv, mode="HSV").convert("RGB")
+            hue, saturation, value = picture.convert("HSV").split()
+            turned = Image.fromarray(np.asarray(hue) + np.uint8(round(turn * 255) % 256))  # wraps around
+            picture = Image.merge("HSV", (turned, saturation, value)).convert("RGB")
         return picture
 
 

@@ -31,7 +31,9 @@ def read_mat(path: Path, network: nn.Module | None) -> dict[str, Tensor]:
     try:
         content: dict[str, Any] = loadmat(path, squeeze_me=True, struct_as_record=False)
     except Exception as problem:  # scipy has errors of its own, derived from nothing else
-        raise InputError(f"{path} cannot be read ({first_line(problem)}): give imagenet-vgg-f.mat as published") from None
+        raise InputError(
+            f"{path} cannot be read ({first_line(problem)}): give imagenet-vgg-f.mat as published"
+        ) from None
     layers = {str(layer.name): layer for layer in np.atleast_1d(content.get("layers", [])) if hasattr(layer, "name")}
     tensors: dict[str, Tensor] = {}
     for name, place in (*LAYERS, ("fc8", "fc8")):

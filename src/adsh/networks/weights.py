@@ -111,8 +111,8 @@ def read_tensors(path: Path, network: nn.Module | None = None) -> Tensors:
         if kind == ".safetensors":
             return dict(load_file(path))
         if kind == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                return {name: torch.from_numpy(np.ascontiguousarray(arrays[name])) for name in arrays.files}
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                return {name: torch.from_numpy(np.array(arrays[name], order="C")) for name in arrays.files}
         if kind == ".mat":
             from .matconvnet import read_mat
 
@@ -121,7 +121,16 @@ def read_tensors(path: Path, network: nn.Module | None = None) -> Tensors:
         raise InputError(
             f"{path} holds more than tensors, which is not loaded: save its state_dict() alone, or as .safetensors"
         ) from None
-    except (OSError, ValueError, RuntimeError, EOFError, SafetensorError, zipfile.BadZipFile, KeyError) as problem:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        RuntimeError,
+        EOFError,
+        SafetensorError,
+        zipfile.BadZipFile,
+    ) as problem:
         if isinstance(problem, InputError):
             raise
         raise InputError(
