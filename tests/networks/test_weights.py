@@ -1,3 +1,4 @@
+import pickle
 import re
 import sys
 import types
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
 import adsh
 from adsh import create_network
@@ -65,13 +67,27 @@ def test_a_networks_own_weights_come_back_with_its_last_layer(resnet, tmp_path):
     assert set(other.not_filled) == set(other.unused) == {"head.weight", "head.bias"}
 
 
+def test_torchvisions_names_are_those_of_the_state_dict_too():
+    network = create_network("alexnet", 8, SHAPE)
+    state = network.state_dict()
+    convolutions = [f"features.{i}.{part}" for i in (0, 3, 6, 8, 10) for part in ("weight", "bias")]
+    linear = [f"classifier.{i}.{part}" for i in (1, 4) for part in ("weight", "bias")]
+    assert list(state) == [*convolutions, *linear, "head.weight", "head.bias"]
+    copied = pickle.loads(pickle.dumps(network))  # what sends a network to another process does
+    copied.load_state_dict({name: tensor + 1 for name, tensor in state.items()})
+    assert torch.equal(copied.state_dict()["features.3.bias"], network.convolutions[3].bias + 1)
+    inside = nn.Sequential(network)
+    assert "0.features.0.weight" in inside.state_dict()
+    inside.load_state_dict(inside.state_dict())
+
+
 def test_partial_weights_load_and_the_rest_is_told(tmp_path):
     some = {"features.0.weight": torch.ones(64, 3, 11, 11), "features.0.bias": torch.ones(64)}
     path = write("npz", tmp_path / "part.npz", {**some, "step": torch.tensor(3)})
-    told = "part.npz: 2 tensors filled; not filled: convolutions.3.weight, .* and 2 more; not used: step"
+    told = "part.npz: 2 tensors filled; not filled: features.3.weight, .* and 2 more; not used: step"
     with pytest.warns(AdshWarning, match=told):
         network = create_network("alexnet", 8, SHAPE, weights=path)
-    assert network.adsh_weights.filled == ("convolutions.0.weight", "convolutions.0.bias")
+    assert network.adsh_weights.filled == ("features.0.weight", "features.0.bias")
     assert network.convolutions[0].weight.eq(1).all()
 
 

@@ -7,18 +7,17 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .backbone import Backbone
+from .backbone import Backbone, call_in_files
 from .preprocess import Preprocess
 
 
 class AlexNet(Backbone):
     """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the 4,096 outputs of the second linear layer.
 
-    Layer for layer torchvision's, so that its files load; only `features` is a method here.
+    Layers and their names are torchvision's, so that its files load.
     """
 
-    classifier: ClassVar[str] = "classifier.6."
-    renames: ClassVar = ((r"^features\.", "convolutions."), (r"^classifier\.", "linear."))
+    replaced: ClassVar[str] = "classifier.6."
 
     def __init__(self, bits: int, size: int | None, dropout: float) -> None:
         super().__init__()
@@ -30,16 +29,17 @@ class AlexNet(Backbone):
             nn.Conv2d(384, 256, 3, padding=1), nn.ReLU(inplace=True),
             nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2),
         )  # fmt: skip
-        self.linear = nn.Sequential(
+        self.classifier = nn.Sequential(
             nn.Dropout(dropout), nn.Linear(256 * 6 * 6, 4096), nn.ReLU(inplace=True),
             nn.Dropout(dropout), nn.Linear(4096, 4096), nn.ReLU(inplace=True),
         )  # fmt: skip
         self.head = nn.Linear(4096, bits)
+        call_in_files(self, "convolutions", "features")
 
     def body(self, x: Tensor) -> Tensor:
         """Features of prepared images."""
         x = functional.adaptive_avg_pool2d(self.convolutions(x), 6)
-        out: Tensor = self.linear(x.flatten(1))
+        out: Tensor = self.classifier(x.flatten(1))
         return out
 
 

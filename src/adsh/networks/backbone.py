@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -12,12 +13,12 @@ class Backbone(nn.Module):
     """(b, channels, H, W) images in 0 .. 1 to (b, bits), by way of (b, feature_size) features.
 
     A subclass sets `preprocess`, the layers and `head`, and says in `body` how prepared images become
-    features. `renames` and `classifier` tell how published weight files name things: pairs of a pattern and its
+    features. `renames` and `replaced` tell how published weight files name things: pairs of a pattern and its
     replacement, and the prefix of the last layer, in whose place the hash layer stands.
     """
 
     renames: ClassVar[Sequence[tuple[str, str]]] = ()
-    classifier: ClassVar[str] = "fc."
+    replaced: ClassVar[str] = "fc."
 
     preprocess: nn.Module
     head: nn.Linear
@@ -44,6 +45,23 @@ class Backbone(nn.Module):
         """F(x)."""
         out: Tensor = self.head(self.features(x))
         return out
+
+
+def call_in_files(network: nn.Module, attribute: str, name: str) -> None:
+    """Has state dicts of `network`, given and taken, call its module `attribute` by another `name`.
+
+    For published names that are taken here: torchvision's `features` are the convolutions alone.
+    """
+    network.register_state_dict_post_hook(partial(_renamed, attribute, name))  # type: ignore[no-untyped-call]
+    network.register_load_state_dict_pre_hook(partial(_renamed, name, attribute))  # type: ignore[no-untyped-call]
+
+
+def _renamed(old: str, new: str, _: nn.Module, state: dict[str, Any], prefix: str, *__: object) -> None:
+    """Names that begin with `old` begin with `new`, in place and in order."""
+    items, start = list(state.items()), f"{prefix}{old}."
+    state.clear()
+    for name, tensor in items:
+        state[f"{prefix}{new}.{name.removeprefix(start)}" if name.startswith(start) else name] = tensor
 
 
 def start_convolutions(network: nn.Module) -> None:

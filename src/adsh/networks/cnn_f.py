@@ -51,7 +51,7 @@ class MeanImage(nn.Module):
 class CNNF(Backbone):
     """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the 4,096 outputs of the second linear layer."""
 
-    classifier: ClassVar[str] = "fc8."
+    replaced: ClassVar[str] = "fc8."
 
     def __init__(self, bits: int, size: int | None, dropout: float) -> None:
         super().__init__()

@@ -88,7 +88,7 @@ class Block(nn.Module):
 class EfficientNetLite(Backbone):
     """(b, 3, H, W) images in 0 .. 1 to (b, bits), through 1,280 pooled features."""
 
-    classifier: ClassVar[str] = "_fc."
+    replaced: ClassVar[str] = "_fc."
     renames: ClassVar = (
         (r"^_conv_stem\.", "stem."),
         (r"^_bn0\.", "stem_norm."),

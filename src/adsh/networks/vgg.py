@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .backbone import Backbone, start_convolutions
+from .backbone import Backbone, call_in_files, start_convolutions
 from .preprocess import Preprocess
 
 # channels of each convolution, stage by stage; a stage ends with a pooling
@@ -20,11 +20,10 @@ _STAGES = {
 class VGG(Backbone):
     """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the 4,096 outputs of the second linear layer.
 
-    Layer for layer torchvision's, without batch norms, so that its files load; only `features` is a method here.
+    Layers and their names are torchvision's, without batch norms, so that its files load.
     """
 
-    classifier: ClassVar[str] = "classifier.6."
-    renames: ClassVar = ((r"^features\.", "convolutions."), (r"^classifier\.", "linear."))
+    replaced: ClassVar[str] = "classifier.6."
 
     def __init__(self, bits: int, depth: int, size: int | None, dropout: float) -> None:
         super().__init__()
@@ -37,17 +36,18 @@ class VGG(Backbone):
                 inputs = outputs
             layers.append(nn.MaxPool2d(2))
         self.convolutions = nn.Sequential(*layers)
-        self.linear = nn.Sequential(
+        self.classifier = nn.Sequential(
             nn.Linear(512 * 7 * 7, 4096), nn.ReLU(inplace=True), nn.Dropout(dropout),
             nn.Linear(4096, 4096), nn.ReLU(inplace=True), nn.Dropout(dropout),
         )  # fmt: skip
         self.head = nn.Linear(4096, bits)
+        call_in_files(self, "convolutions", "features")
         start_convolutions(self)
 
     def body(self, x: Tensor) -> Tensor:
         """Features of prepared images."""
         x = functional.adaptive_avg_pool2d(self.convolutions(x), 7)
-        out: Tensor = self.linear(x.flatten(1))
+        out: Tensor = self.classifier(x.flatten(1))
         return out
 
 

@@ -73,14 +73,14 @@ def load_pretrained(network: nn.Module, name: str) -> LoadedWeights:
 def fill(network: nn.Module, given: Tensors, source: str) -> LoadedWeights:
     """Copies tensors into the network's of the same name, published names being renamed first."""
     own = network.state_dict()
-    classifier = getattr(network, "classifier", None)
+    replaced = getattr(network, "replaced", None)
     filled: list[str] = []
     unused: list[str] = []
     for published, tensor in given.items():
         name = published
         for pattern, replacement in getattr(network, "renames", ()):
             name = re.sub(pattern, replacement, name)
-        last = classifier is not None and published.startswith(classifier)
+        last = replaced is not None and published.startswith(replaced)
         if last or name not in own or (name.startswith("head.") and own[name].shape != tensor.shape):
             unused.append(published)
             continue
