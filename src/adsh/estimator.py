@@ -324,8 +324,9 @@ def _encode(
 def _try_out(network: nn.Module, feed: Feed, bits: int) -> None:
     """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide."""
     n = len(feed.items)
-    sample = feed(np.unique(np.linspace(0, n - 1, min(n, _CALIBRATION_ITEMS)).astype(np.int64)))
     calibrate = getattr(network, "calibrate", None)
+    wanted = min(n, 2 if calibrate is None else _CALIBRATION_ITEMS)  # thousands of large images would fill the memory
+    sample = feed(np.unique(np.linspace(0, n - 1, wanted).astype(np.int64)))
     if calibrate is not None:
         calibrate(sample)
     network.eval()
