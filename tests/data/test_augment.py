@@ -61,6 +61,22 @@ def test_a_batch_equals_its_images_one_by_one(name, batch):
     assert torch.allclose(together, last_first, atol=1e-6)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device")
+@pytest.mark.parametrize("name", list(ALL))
+def test_a_batch_on_a_gpu_is_changed_there_without_waiting_for_it(name, batch):
+    change, images = ALL[name], batch.cuda()
+    on_device = torch.Generator(device="cuda").manual_seed(0)
+    change(images, on_device)
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        drawn = change.draw(len(images), 33, 40, on_device)
+        found = change.apply(images, drawn)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert torch.allclose(found.cpu(), change.apply(batch, drawn.cpu()), atol=1e-5)
+
+
 @pytest.mark.parametrize(("name", "steps"), [("shift", 0), ("flip", 0), ("crop", 1.01), ("enlarging crop", 1.01)])
 def test_a_batch_equals_pillows_pictures_but_for_their_rounding(name, steps, batch):
     change = ALL[name]

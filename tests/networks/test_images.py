@@ -14,7 +14,7 @@ from adsh import create_network
 from adsh.errors import InputError, MissingExtraError
 from adsh.networks.preprocess import Preprocess
 
-SIDES = {"efficientnet_lite0": 224, "efficientnet_lite2": 260, "resnet18": 224, "dsh_net": 32}
+SIDES = {"efficientnet_lite0": 224, "efficientnet_lite2": 260, "resnet18": 224, "dsh_net": 32, "cnn_f": 224}
 
 
 @pytest.mark.parametrize(("name", "side"), SIDES.items())
@@ -42,6 +42,11 @@ def test_enlarging_is_bilinear_shrinking_is_antialiased_and_the_right_size_is_le
     grey = (x - torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)) / torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
     late = functional.interpolate(grey, (64, 64), mode="bilinear", align_corners=False)
     assert torch.allclose(whole(x), late, atol=1e-5)
+
+
+def test_the_smallest_network_has_features_too():
+    network = create_network("tiny", 12, (8, 8, 3)).eval()
+    assert network.features(torch.rand(2, 3, 8, 8)).shape == (2, network.feature_size)
 
 
 @pytest.mark.parametrize("size", [0, -3, 1.5, True, "224", 10**6])

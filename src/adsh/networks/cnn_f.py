@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .backbone import Backbone
-from .preprocess import IMAGENET_MEAN, as_colour, check_size, resize
+from .preprocess import IMAGENET_MEAN, check_size, resize
 
 LRN = (5, 2.0, 1e-4, 0.75)  # channels, kappa, alpha, beta: x / (kappa + alpha * sum of squares) ** beta
 
@@ -45,7 +45,7 @@ class MeanImage(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(b, 3 or 1, H, W) to (b, 3, size, size)."""
-        return resize(as_colour(x), self.size) * 255 - self.mean
+        return resize(x, self.size) * 255 - self.mean
 
 
 class CNNF(Backbone):

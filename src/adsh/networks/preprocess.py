@@ -32,7 +32,7 @@ class Preprocess(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Images ready for the first convolution."""
-        return resize(as_colour((x - self.mean) * self.scale), self.size)
+        return resize((x - self.mean) * self.scale, self.size)  # the means have three channels: grey gets them too
 
     def extra_repr(self) -> str:
         """What print(network) shows."""
@@ -46,11 +46,6 @@ def check_size(size: object) -> int | None:
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 4096:
         raise InputError(f"size={size!r}: give the side that images are resized to, in pixels, or None to leave them")
     return size
-
-
-def as_colour(x: Tensor) -> Tensor:
-    """Three channels; a grey image gives three equal ones."""
-    return x.expand(-1, 3, -1, -1) if x.shape[1] == 1 else x
 
 
 def resize(x: Tensor, size: int | None) -> Tensor:
