@@ -7,6 +7,7 @@ from scipy.io import savemat
 
 from adsh import create_network
 from adsh.errors import InputError
+from adsh.networks.cnn_f import ResponseNorm
 
 from ..reference import networks as reference
 from .numbers_by_name import numbers
@@ -44,7 +45,7 @@ def mean():
     return np.random.default_rng(1).uniform(90, 130, (224, 224, 3)).astype(np.float32)
 
 
-def write(path, layers, mean, old=False, param=(5, 2, 1e-4, 0.75)):
+def write(path, layers, mean, old=False, param=(5, 2, 1e-4, 0.75), named=False):
     """As MatConvNet saved them: in old files filters and biases, and normalization outside meta."""
     written = []
     for name, (filters, biases) in layers.items():
@@ -60,7 +61,8 @@ def write(path, layers, mean, old=False, param=(5, 2, 1e-4, 0.75)):
             written.append({"name": f"pool{name[-1]}", "type": "pool", "method": "max", "pad": [0, 1, 0, 1]})
     normalization = {"imageSize": [224, 224, 3], "averageImage": mean, "interpolation": "bicubic"}
     rest = {"normalization": normalization} if old else {"meta": {"normalization": normalization}}
-    savemat(path, {"layers": cell(written), **rest})
+    content = {"layers": cell(written), **rest}
+    savemat(path, {"net": content} if named else content)
     return path
 
 
@@ -78,12 +80,13 @@ def test_the_published_layout_loads_and_gives_the_features_written_out(layers, m
     assert network.feature_size == 4096
 
 
-def test_normalisation_matters_in_this_test_and_torchs_own_reading_of_alpha_would_fail():
-    x = np.random.default_rng(0).uniform(0, 300, (8, 2, 2))
-    right = reference.matconvnet_lrn(x, 5, 2, 1e-4, 0.75)
-    layer = create_network("cnn_f", 1, (224, 224, 3)).convolutions[2]
-    assert np.allclose(layer(torch.from_numpy(x)[None])[0].numpy(), right, rtol=1e-6)
-    assert not np.allclose(reference.matconvnet_lrn(x, 5, 2, 2e-5, 0.75), right, rtol=0.05)
+def test_normalisation_is_matconvnets_which_is_torchs_with_alpha_times_the_channels():
+    x = torch.from_numpy(np.random.default_rng(0).uniform(0, 300, (1, 8, 2, 2)))
+    right = reference.matconvnet_lrn(x[0].numpy(), 5, 2, 1e-4, 0.75)
+    found = ResponseNorm()(x)
+    assert np.allclose(found[0].numpy(), right, rtol=1e-6)
+    assert torch.allclose(found, torch.nn.LocalResponseNorm(5, alpha=5e-4, beta=0.75, k=2)(x), rtol=1e-6)
+    assert not torch.allclose(found, torch.nn.LocalResponseNorm(5, alpha=1e-4, beta=0.75, k=2)(x), rtol=0.05)
 
 
 def test_the_old_layout_loads_the_same(layers, mean, tmp_path):
@@ -100,10 +103,18 @@ def test_the_old_layout_loads_the_same(layers, mean, tmp_path):
     assert free.preprocess.mean.flatten().numpy() == pytest.approx(mean.mean((0, 1)), rel=1e-4)
 
 
+def test_a_retrained_network_brings_its_own_normalisation(layers, mean, tmp_path):
+    path = write(tmp_path / "n.mat", {"conv1": layers["conv1"]}, mean, param=(5, 1, 2e-5, 0.75), named=True)
+    with pytest.warns(UserWarning, match="not filled"):
+        network = create_network("cnn_f", 8, (32, 32, 3), weights=path)
+    assert network.state_dict()["convolutions.2.values"].tolist() == pytest.approx([1, 2e-5, 0.75])
+    assert np.array_equal(network.preprocess.mean.numpy(), mean.transpose(2, 0, 1))
+
+
 def test_another_file_is_refused(layers, mean, tmp_path):
     few = {"conv1": layers["conv1"]}
-    with pytest.raises(InputError, match="norm1 normalises"):
-        create_network("cnn_f", 8, (32, 32, 3), weights=write(tmp_path / "a.mat", few, mean, param=(5, 1, 1e-4, 0.75)))
+    with pytest.raises(InputError, match="layer norm1 has param"):
+        create_network("cnn_f", 8, (32, 32, 3), weights=write(tmp_path / "a.mat", few, mean, param=(9, 1, 1e-4, 0.75)))
     with pytest.raises(InputError, match="only cnn_f reads"):
         create_network("alexnet", 8, (32, 32, 3), weights=tmp_path / "a.mat")
     wrong = {"conv1": (layers["conv1"][0][:7, :7], layers["conv1"][1])}

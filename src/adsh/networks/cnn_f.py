@@ -17,12 +17,14 @@ from torch.nn import functional
 from .backbone import Backbone
 from .preprocess import IMAGENET_MEAN, check_size, resize
 
-LRN = (5, 2.0, 1e-4, 0.75)  # channels, kappa, alpha, beta: x / (kappa + alpha * sum of squares) ** beta
+LRN_CHANNELS, LRN = 5, (2.0, 1e-4, 0.75)  # kappa, alpha, beta of the published file
 
 # MatConvNet's layers and where they go
 LAYERS: Sequence[tuple[str, str]] = (
     ("conv1", "convolutions.0"),
+    ("norm1", "convolutions.2"),
     ("conv2", "convolutions.4"),
+    ("norm2", "convolutions.6"),
     ("conv3", "convolutions.8"),
     ("conv4", "convolutions.10"),
     ("conv5", "convolutions.12"),
@@ -48,6 +50,24 @@ class MeanImage(nn.Module):
         return resize(x, self.size) * 255 - self.mean
 
 
+class ResponseNorm(nn.Module):
+    """x / (kappa + alpha * the sum of squares over five channels) ** beta, with values that files may set."""
+
+    values: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("values", torch.tensor(LRN))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(b, c, H, W) to the same."""
+        kappa, alpha, beta = self.values
+        side, channels = LRN_CHANNELS // 2, x.shape[1]
+        squares = functional.pad(x * x, (0, 0, 0, 0, side, side))
+        near = torch.stack([squares[:, i : i + channels] for i in range(LRN_CHANNELS)]).sum(dim=0)
+        return x / torch.pow(kappa + alpha * near, beta)
+
+
 class CNNF(Backbone):
     """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the 4,096 outputs of the second linear layer."""
 
@@ -57,8 +77,8 @@ class CNNF(Backbone):
         super().__init__()
         self.preprocess = MeanImage(size)
         self.convolutions = nn.Sequential(
-            nn.Conv2d(3, 64, 11, stride=4), nn.ReLU(inplace=True), _normalise(), _pool(),
-            nn.Conv2d(64, 256, 5, padding=2), nn.ReLU(inplace=True), _normalise(), _pool(),
+            nn.Conv2d(3, 64, 11, stride=4), nn.ReLU(inplace=True), ResponseNorm(), _pool(),
+            nn.Conv2d(64, 256, 5, padding=2), nn.ReLU(inplace=True), ResponseNorm(), _pool(),
             nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(inplace=True),
             nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(inplace=True),
             nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(inplace=True), _pool(),
@@ -79,11 +99,6 @@ class CNNF(Backbone):
 def build(bits: int, input_shape: tuple[int, ...], size: int | None = 224, dropout: float = 0.5) -> CNNF:
     """`cnn_f`, with images resized to `size`."""
     return CNNF(bits, size, dropout)
-
-
-def _normalise() -> nn.LocalResponseNorm:
-    channels, kappa, alpha, beta = LRN
-    return nn.LocalResponseNorm(channels, alpha=alpha * channels, beta=beta, k=kappa)  # torch divides alpha by channels
 
 
 def _pool() -> nn.MaxPool2d:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ..errors import InputError, MissingExtraError, first_line
-from .cnn_f import CNNF, LAYERS, LRN
+from .cnn_f import CNNF, LAYERS, LRN_CHANNELS
 
 
 def read_mat(path: Path, network: nn.Module | None) -> dict[str, Tensor]:
@@ -34,21 +34,20 @@ def read_mat(path: Path, network: nn.Module | None) -> dict[str, Tensor]:
         raise InputError(
             f"{path} cannot be read ({first_line(problem)}): give imagenet-vgg-f.mat as published"
         ) from None
+    if "net" in content:  # saved with a name, as retrained networks often are
+        content = vars(content["net"])
     layers = {str(layer.name): layer for layer in np.atleast_1d(content.get("layers", [])) if hasattr(layer, "name")}
     tensors: dict[str, Tensor] = {}
     for name, place in (*LAYERS, ("fc8", "fc8")):
         if name not in layers:
             continue
+        if name.startswith("norm"):
+            tensors[f"{place}.values"] = _normalisation(layers[name], path)
+            continue
         filters, biases = _convolution(layers[name], path)
         wanted = network.get_parameter(f"{place}.weight") if place != "fc8" else None
         tensors[f"{place}.weight"] = _as_torch(filters, wanted)
         tensors[f"{place}.bias"] = torch.from_numpy(np.ascontiguousarray(biases, dtype=np.float32)).reshape(-1)
-    for name, layer in layers.items():
-        given = (
-            np.ravel(getattr(layer, "param", LRN)) if str(getattr(layer, "type", "")) in ("lrn", "normalize") else LRN
-        )
-        if not np.allclose(given, LRN, rtol=1e-3):
-            raise InputError(f"{path}: layer {name} normalises with {list(given)}, but cnn_f does with {list(LRN)}")
     mean = _mean_image(content)
     if mean is not None:
         tensors["preprocess.mean"] = _fitted(mean, network.preprocess.mean)  # type: ignore[arg-type]  # a buffer
@@ -65,6 +64,17 @@ def _convolution(layer: Any, path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     if len(both) != 2:
         raise InputError(f"{path}: layer {layer.name} has no filters and biases: give imagenet-vgg-f.mat as published")
     return np.asarray(both[0]), np.asarray(both[1])
+
+
+def _normalisation(layer: Any, path: Path) -> Tensor:
+    """kappa, alpha and beta of a local response normalisation: its param is [channels kappa alpha beta]."""
+    values = np.ravel(getattr(layer, "param", ())).astype(np.float32)
+    if len(values) != 4 or values[0] != LRN_CHANNELS:
+        raise InputError(
+            f"{path}: layer {layer.name} has param {values.tolist()}, but cnn_f sums over {LRN_CHANNELS} channels: "
+            "give imagenet-vgg-f.mat as published"
+        )
+    return torch.from_numpy(values[1:])
 
 
 def _as_torch(filters: NDArray[Any], wanted: Tensor | None) -> Tensor:
