@@ -64,7 +64,9 @@ class ResponseNorm(nn.Module):
         kappa, alpha, beta = self.values
         side, channels = LRN_CHANNELS // 2, x.shape[1]
         squares = functional.pad(x * x, (0, 0, 0, 0, side, side))
-        near = torch.stack([squares[:, i : i + channels] for i in range(LRN_CHANNELS)]).sum(dim=0)
+        near = squares[:, :channels].clone()
+        for i in range(1, LRN_CHANNELS):
+            near += squares[:, i : i + channels]
         return x / torch.pow(kappa + alpha * near, beta)
 
 
