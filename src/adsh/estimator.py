@@ -36,8 +36,10 @@ class ADSH:
     """Learns a binary code for every database point, and a network that codes any new one.
 
     bits        code length, 1 to 1024
-    network     "linear" or "mlp" for features, "tiny" for images, or any torch.nn.Module `bits` wide
-                (a copy of it is trained)
+    network     "linear" or "mlp" for features, "tiny", "efficientnet_lite0", "alexnet", … for images (see
+                adsh.networks), or any torch.nn.Module `bits` wide (a copy of it is trained)
+    network_options
+                options of a network given by name: {"weights": "alexnet.pth"}, {"size": 160}
     preset      "modern", "fast", "paper", "authors-matlab" or "authors-pytorch": see adsh.config
     gamma, samples, outer, inner, batch_size, lr
                 values in place of the preset's: gamma, m, T_out, T_in of the paper
@@ -66,6 +68,7 @@ class ADSH:
         bits: int,
         *,
         network: str | nn.Module = "mlp",
+        network_options: dict[str, Any] | None = None,
         preset: str = "modern",
         gamma: float | None = None,
         samples: int | None = None,
@@ -80,6 +83,7 @@ class ADSH:
     ) -> None:
         self.bits = bits
         self.network = network
+        self.network_options = network_options
         self.preset = preset
         self.gamma = gamma
         self.samples = samples
@@ -159,6 +163,7 @@ class ADSH:
                 facts = {
                     "device": str(choice), "items": kind, "points": len(items), "rows": len(table.rows), "bits": bits,
                     "done": len(standing.history), "recipe": asdict(recipe), "data": data,
+                    "weights": str(getattr(network, "adsh_weights", "")) or None,
                 }  # fmt: skip
                 progress.started(facts)
                 tell = getattr(callback, "started", None)
@@ -317,6 +322,7 @@ class ADSH:
             return None
         network = self.network if isinstance(self.network, str) else type(self.network).__qualname__
         chosen = {"bits": self.bits, "network": network, "seed": self.seed, "unlabelled": self.unlabelled}
+        chosen |= {f"network {name}": value for name, value in (self.network_options or {}).items()}
         store = Checkpoints(Path(folder), every, {**chosen, **asdict(recipe)}, data)
         if not resume and found(store.folder):
             raise InputError(f"{folder} holds checkpoints of an earlier run: resume it, or give an empty folder")
@@ -324,8 +330,10 @@ class ADSH:
 
     def _network(self, bits: int, shape: tuple[int, ...], recipe: config.Recipe) -> nn.Module:
         if isinstance(self.network, nn.Module):
+            if self.network_options:
+                raise InputError("network_options go with a network's name: set them on the module itself")
             return copy.deepcopy(self.network)
-        network = create_network(self.network, bits, shape)
+        network = create_network(self.network, bits, shape, **(self.network_options or {}))
         head = getattr(network, "head", None)
         if recipe.head_std is not None and isinstance(head, nn.Linear):
             nn.init.normal_(head.weight, std=recipe.head_std)
@@ -371,8 +379,9 @@ def _encode(
 
 def _try_out(network: nn.Module, feed: Feed, bits: int) -> None:
     """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide."""
-    sample = feed(feed.items.spread())
     calibrate = getattr(network, "calibrate", None)
+    spread = feed.items.spread()
+    sample = feed(spread if calibrate is not None else spread[:2])  # thousands of large images would fill the memory
     if calibrate is not None:
         calibrate(sample)
     network.eval()

@@ -127,6 +127,10 @@ def _config(model: ADSH) -> dict[str, Any]:
         name: value.item() if isinstance(value, np.generic) else value for name, value in model.fitted_params_.items()
     }
     params["device"] = str(params["device"])
+    if params.get("network_options"):
+        params["network_options"] = {
+            name: str(value) if isinstance(value, Path) else value for name, value in params["network_options"].items()
+        }
     if isinstance(params["network"], nn.Module):
         params["network"] = spec["name"] if spec else type(model.network_).__qualname__
     names: dict[str, Any] = {}

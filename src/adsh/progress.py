@@ -24,6 +24,8 @@ class Progress:
         """What is about to be done."""
         self._done, self._total, self._started = facts["done"], facts["recipe"]["outer"], time.monotonic()
         self._say(f"device {facts['device']}")
+        if facts["weights"]:
+            self._say(facts["weights"])
         self._say(f"{facts['points']:,} points, {facts['rows']:,} rows, {facts['bits']} bits")
         if self._done:
             self._say(f"going on after outer iteration {self._done} of {self._total}")

@@ -56,6 +56,8 @@ class TrainingBar:
         if not sys.stderr.isatty():
             return
         say(f"device {facts['device']}")
+        if facts["weights"]:
+            say(facts["weights"])
         say(f"{facts['points']:,} {self._unit}, {facts['rows']:,} label sets, {facts['bits']} bits")
         if self.done:
             say(f"going on after outer iteration {self.done} of {self.total}")

@@ -108,9 +108,10 @@ def learn(
 def network_outputs(network: nn.Module, feed: Feed, indices: Indices | range) -> Iterator[Tensor]:
     """tanh(F) of the items at these indices in evaluation mode, a batch at a time."""
     network.eval()
+    size = int(getattr(network, "evaluation_batch", _EVALUATION_BATCH))  # large images come in smaller batches
     with torch.inference_mode():
-        for start in range(0, len(indices), _EVALUATION_BATCH):
-            batch = np.asarray(indices[start : start + _EVALUATION_BATCH])
+        for start in range(0, len(indices), size):
+            batch = np.asarray(indices[start : start + size])
             yield torch.tanh(network(feed(batch)).float())
 
 

@@ -2,41 +2,94 @@
 
 Inputs come as float32 on the network's device: features (batch, d), or images (batch, channels, H, W) in 0 .. 1.
 A network may have `calibrate(sample)`, called once before training with a batch of inputs, and
-`head`, its last linear layer.
+`head`, its last linear layer. Image networks have `features(images)`, what that layer sees.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from ..errors import InputError
+from ..errors import AdshWarning, InputError
 from ..hamming.bits import check_bits
+from .weights import LoadedWeights, load_pretrained, load_weights
+
+__all__ = ["NETWORKS", "LoadedWeights", "create_network", "load_weights"]
 
 FEATURES, IMAGES = "features", "images"
+PRETRAINED = "pretrained"
 
-# name -> what it takes. The module of that name has build(bits, input_shape, **options).
-_NETWORKS = {"linear": FEATURES, "mlp": FEATURES, "tiny": IMAGES}
+
+@dataclass(frozen=True)
+class _Entry:
+    """Where a network is made: `module`.build(bits, input_shape, **arguments, **options)."""
+
+    takes: str
+    module: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    weights: str | None = None  # what it starts from where the user does not say
+
+
+_NETWORKS = {
+    "linear": _Entry(FEATURES, "linear"),
+    "mlp": _Entry(FEATURES, "mlp"),
+    "tiny": _Entry(IMAGES, "tiny"),
+    "dsh_net": _Entry(IMAGES, "dsh_net"),
+    "cnn_f": _Entry(IMAGES, "cnn_f"),
+    "alexnet": _Entry(IMAGES, "alexnet"),
+    **{f"vgg{depth}": _Entry(IMAGES, "vgg", {"depth": depth}) for depth in (11, 16)},
+    **{f"resnet{depth}": _Entry(IMAGES, "resnet", {"depth": depth}) for depth in (18, 34, 50)},
+    **{f"efficientnet_lite{i}": _Entry(IMAGES, "efficientnet_lite", {"variant": i}, PRETRAINED) for i in range(3)},
+}
+_TIMM = "timm:"
 
 NETWORKS = tuple(_NETWORKS)
 
 
 def create_network(name: str, bits: int, input_shape: Sequence[int], **options: Any) -> nn.Module:
-    """A network by name, for items of this shape: (d,) features or (H, W, channels) images."""
-    if name not in _NETWORKS:
-        raise InputError(f"network={name!r}: choose one of {', '.join(NETWORKS)}, or pass a torch.nn.Module")
-    takes, shape = _NETWORKS[name], tuple(int(side) for side in input_shape)
-    if len(shape) != (1 if takes == FEATURES else 3):
-        other = [n for n, kind in _NETWORKS.items() if kind != takes]
-        wanted = "features (n, d)" if takes == FEATURES else "images (n, H, W, 3)"
-        raise InputError(f"network {name!r} takes {wanted}, but an item has shape {shape}: use {' or '.join(other)}")
-    module = import_module(f".{name}", __name__)
+    """A network by name, for items of this shape: (d,) features or (H, W, channels) images.
+
+    Options are the network's own (for images mostly `size`, the side they are resized to on the device), and
+    `weights`: "pretrained", the path of a weight file, or None for a random start. EfficientNet-Lite and
+    timm's networks start pretrained, the others at random. `adsh_weights` of the network tells what was filled.
+    """
+    entry, shape = _find(name), tuple(int(side) for side in input_shape)
+    if len(shape) != (1 if entry.takes == FEATURES else 3):
+        other = [n for n, kind in _NETWORKS.items() if kind.takes != entry.takes]
+        wanted = "features (n, d)" if entry.takes == FEATURES else "images (n, H, W, 3)"
+        use = f"{', '.join(other[:-1])} or {other[-1]}"
+        raise InputError(f"network {name!r} takes {wanted}, but an item has shape {shape}: use {use}")
+    given = dict(options)
+    weights = given.pop("weights", entry.weights)
+    if not (weights is None or isinstance(weights, str | Path)):
+        raise InputError(f'weights={weights!r}: give "pretrained", the path of a weight file, or None')
+    if name.startswith(_TIMM):
+        entry = replace(entry, arguments={**entry.arguments, "pretrained": weights == PRETRAINED})
+    bits, module = check_bits(bits), import_module(f".{entry.module}", __name__)
     try:
-        network: nn.Module = module.build(check_bits(bits), shape, **options)
+        network: nn.Module = module.build(bits, shape, **entry.arguments, **given)
     except TypeError as problem:
-        raise InputError(f"network {name!r} cannot be made with {options}: {problem}") from None
-    network.adsh_spec = {"name": name, "options": options}  # type: ignore[assignment]  # not a module
+        raise InputError(f"network {name!r} cannot be made with {given}: {problem}") from None
+    # A saved model makes its network from this and then fills it with its own weights.
+    start = {} if entry.weights is None else {"weights": None}
+    network.adsh_spec = {"name": name, "options": {**given, **start}}  # type: ignore[assignment]  # not a module
+    if weights is not None and not (name.startswith(_TIMM) and weights == PRETRAINED):
+        loaded = load_pretrained(network, name) if weights == PRETRAINED else load_weights(network, weights)
+        network.adsh_weights = loaded  # type: ignore[assignment]  # not a module
+        if not loaded.complete:
+            warnings.warn(str(loaded), AdshWarning, stacklevel=2)
     return network
+
+
+def _find(name: str) -> _Entry:
+    if isinstance(name, str) and name.startswith(_TIMM) and len(name) > len(_TIMM):
+        return _Entry(IMAGES, "timm_network", {"model": name.removeprefix(_TIMM)}, PRETRAINED)
+    if name not in _NETWORKS:
+        raise InputError(f"network={name!r}: choose one of {', '.join(NETWORKS)}, timm:NAME, or pass a torch.nn.Module")
+    return _NETWORKS[name]

@@ -19,14 +19,23 @@ class Tiny(nn.Module):
         self.norms = nn.ModuleList(nn.BatchNorm2d(b) for b in sizes[1:])
         self.head = nn.Linear(4 * width * 4, bits)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """F(x)."""
+    @property
+    def feature_size(self) -> int:
+        """How many numbers `features` gives an image."""
+        return self.head.in_features
+
+    def features(self, x: Tensor) -> Tensor:
+        """(b, feature_size): what the last layer sees."""
         x = x - 0.5
         for i, (convolution, norm) in enumerate(zip(self.convolutions, self.norms, strict=True)):
             x = torch.relu(norm(convolution(x)))
             if i < 2 and min(x.shape[-2:]) >= 4:  # halve, but leave at least 2 x 2 for the last pooling
                 x = functional.max_pool2d(x, 2)
-        out: Tensor = self.head(functional.adaptive_avg_pool2d(x, 2).flatten(1))
+        return functional.adaptive_avg_pool2d(x, 2).flatten(1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """F(x)."""
+        out: Tensor = self.head(self.features(x))
         return out
 
 

@@ -1,0 +1,107 @@
+"""`cnn_f`: the fast network of Chatfield et al. (2014), which the paper uses. Five convolutions, three linear layers.
+
+It loads `imagenet-vgg-f.mat` as published for MatConvNet, mean image included. What differs from torch's
+habits: pixels are 0 .. 255 less a mean image; poolings pad one row and column at the end; local response
+normalisation does not divide alpha by the number of channels it sums over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from .backbone import Backbone
+from .preprocess import IMAGENET_MEAN, check_size, resize
+
+LRN_CHANNELS, LRN = 5, (2.0, 1e-4, 0.75)  # kappa, alpha, beta of the published file
+
+# MatConvNet's layers and where they go
+LAYERS: Sequence[tuple[str, str]] = (
+    ("conv1", "convolutions.0"),
+    ("norm1", "convolutions.2"),
+    ("conv2", "convolutions.4"),
+    ("norm2", "convolutions.6"),
+    ("conv3", "convolutions.8"),
+    ("conv4", "convolutions.10"),
+    ("conv5", "convolutions.12"),
+    ("fc6", "linear.0"),
+    ("fc7", "linear.3"),
+)
+
+
+class MeanImage(nn.Module):
+    """Images in 0 .. 1 to pixels in 0 .. 255 at the size asked for, less the mean image of the training set."""
+
+    mean: Tensor
+
+    def __init__(self, size: int | None) -> None:
+        super().__init__()
+        self.size = check_size(size)
+        side = self.size or 1
+        mean = 255 * torch.tensor(IMAGENET_MEAN).view(3, 1, 1).expand(3, side, side)
+        self.register_buffer("mean", mean.clone())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(b, 3 or 1, H, W) to (b, 3, size, size)."""
+        return resize(x, self.size) * 255 - self.mean
+
+
+class ResponseNorm(nn.Module):
+    """x / (kappa + alpha * the sum of squares over five channels) ** beta, with values that files may set."""
+
+    values: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("values", torch.tensor(LRN))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(b, c, H, W) to the same."""
+        kappa, alpha, beta = self.values
+        side, channels = LRN_CHANNELS // 2, x.shape[1]
+        squares = functional.pad(x * x, (0, 0, 0, 0, side, side))
+        near = squares[:, :channels].clone()
+        for i in range(1, LRN_CHANNELS):
+            near += squares[:, i : i + channels]
+        return x / torch.pow(kappa + alpha * near, beta)
+
+
+class CNNF(Backbone):
+    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the 4,096 outputs of the second linear layer."""
+
+    replaced: ClassVar[str] = "fc8."
+
+    def __init__(self, bits: int, size: int | None, dropout: float) -> None:
+        super().__init__()
+        self.preprocess = MeanImage(size)
+        self.convolutions = nn.Sequential(
+            nn.Conv2d(3, 64, 11, stride=4), nn.ReLU(inplace=True), ResponseNorm(), _pool(),
+            nn.Conv2d(64, 256, 5, padding=2), nn.ReLU(inplace=True), ResponseNorm(), _pool(),
+            nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(inplace=True),
+            nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(inplace=True),
+            nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(inplace=True), _pool(),
+        )  # fmt: skip
+        self.linear = nn.Sequential(
+            nn.Linear(256 * 6 * 6, 4096), nn.ReLU(inplace=True), nn.Dropout(dropout),
+            nn.Linear(4096, 4096), nn.ReLU(inplace=True), nn.Dropout(dropout),
+        )  # fmt: skip
+        self.head = nn.Linear(4096, bits)
+
+    def body(self, x: Tensor) -> Tensor:
+        """Features of prepared images."""
+        x = functional.adaptive_avg_pool2d(self.convolutions(x), 6)  # 224 pixels give 6 x 6 as they are
+        out: Tensor = self.linear(x.flatten(1))
+        return out
+
+
+def build(bits: int, input_shape: tuple[int, ...], size: int | None = 224, dropout: float = 0.5) -> CNNF:
+    """`cnn_f`, with images resized to `size`."""
+    return CNNF(bits, size, dropout)
+
+
+def _pool() -> nn.MaxPool2d:
+    return nn.MaxPool2d(3, 2, ceil_mode=True)  # MatConvNet's pad [0 1 0 1]

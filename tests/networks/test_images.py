@@ -1,0 +1,157 @@
+"""What all image networks share: sizes, channels, features, and a fit."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import adsh
+from adsh import create_network
+from adsh.errors import InputError, MissingExtraError
+from adsh.networks.preprocess import Preprocess
+
+SIDES = {"efficientnet_lite0": 224, "efficientnet_lite2": 260, "resnet18": 224, "dsh_net": 32, "cnn_f": 224}
+
+
+@pytest.mark.parametrize(("name", "side"), SIDES.items())
+def test_images_of_any_size_and_grey_ones_are_taken_at_the_size_of_the_weights(name, side):
+    options = {"weights": None} if name.startswith("eff") else {}
+    network = create_network(name, 12, (32, 32, 3), **options).eval()
+    assert network.preprocess.size == side
+    with torch.inference_mode():
+        assert network.preprocess(torch.rand(2, 1, 40, 28)).shape == (2, 3, side, side)
+        assert network.features(torch.rand(1, 3, 40, 28)).shape == (1, network.feature_size)
+        assert network(torch.rand(1, 1, 8, 8)).shape == (1, 12)
+
+
+def test_enlarging_is_bilinear_shrinking_is_antialiased_and_the_right_size_is_left_alone():
+    x = torch.rand(2, 3, 32, 32)
+    plain = Preprocess(64, mean=(0, 0, 0), std=(1, 1, 1))
+    assert torch.equal(plain(x), functional.interpolate(x, (64, 64), mode="bilinear", align_corners=False))
+    plain.size = 16
+    shrunk = functional.interpolate(x, (16, 16), mode="bilinear", align_corners=False, antialias=True)
+    assert torch.equal(plain(x), shrunk)
+    for size in (32, None):
+        plain.size = size
+        assert torch.equal(plain(x), x)
+    whole = Preprocess(64)
+    grey = (x - torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)) / torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
+    late = functional.interpolate(grey, (64, 64), mode="bilinear", align_corners=False)
+    assert torch.allclose(whole(x), late, atol=1e-5)
+
+
+def test_the_smallest_network_has_features_too():
+    network = create_network("tiny", 12, (8, 8, 3)).eval()
+    assert network.features(torch.rand(2, 3, 8, 8)).shape == (2, network.feature_size)
+
+
+@pytest.mark.parametrize("size", [0, -3, 1.5, True, "224", 10**6])
+def test_a_size_that_is_none_is_refused(size):
+    with pytest.raises(InputError, match="size="):
+        create_network("resnet18", 8, (32, 32, 3), size=size)
+    with pytest.raises(InputError, match="size="):
+        create_network("dsh_net", 8, (32, 32, 3), size=size)
+
+
+def test_options_that_do_not_fit_are_refused():
+    with pytest.raises(InputError, match='choose "same"'):
+        create_network("efficientnet_lite0", 8, (32, 32, 3), padding="valid", weights=None)
+    with pytest.raises(InputError, match="depth"):
+        create_network("resnet18", 8, (32, 32, 3), depth=50)
+    with pytest.raises(InputError, match="multiple of 8"):
+        create_network("dsh_net", 8, (32, 32, 3), size=36)
+    with pytest.raises(InputError, match="network_options go with a network's name"):
+        adsh.ADSH(8, network=nn.Linear(4, 8), network_options={"size": 3}).fit(np.eye(4), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("dsh_net", {}),
+        ("resnet18", {"size": 32}),
+        ("resnet50", {"size": 32}),
+        ("alexnet", {"size": 64}),
+        ("efficientnet_lite1", {"size": 32, "weights": None}),
+    ],
+)
+def test_adsh_learns_with_each(name, options):
+    """Every layer takes part."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(24) % 2
+    images = (rng.integers(0, 60, (24, 32, 32, 3)) + 150 * labels[:, None, None, None]).astype(np.uint8)
+    model = adsh.ADSH(
+        12, network=name, network_options=options, outer=2, samples=16, batch_size=8, lr=1e-4, device="cpu"
+    ).fit(images, labels)
+    assert np.isfinite(model.history_[-1]["loss"])
+    assert model.encode(images).shape == (24, 2)
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.network_.parameters())
+
+
+def test_large_images_are_coded_in_small_batches_on_a_cpu():
+    network = create_network("dsh_net", 8, (32, 32, 3))
+    seen = []
+    network.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
+    model = adsh.ADSH(8, network=network, outer=1, samples=4, batch_size=4, device="cpu")
+    images = np.zeros((70, 32, 32, 3), dtype=np.uint8)
+    model.fit(images[:10], np.arange(10) % 2)
+    model.network_.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
+    seen.clear()
+    model.encode(images)
+    assert max(seen) == network.evaluation_batch < 70
+
+
+# timm's networks ------------------------------------------------------------------------------------------
+
+
+class Body(nn.Module):
+    """What timm.create_model gives, as far as it is used."""
+
+    def __init__(self):
+        super().__init__()
+        self.num_features = 5
+        self.pretrained_cfg = {"input_size": (3, 48, 48), "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
+        self.layer = nn.Linear(3, 5)
+
+    def forward(self, x):
+        assert x.shape[1:] == (3, 48, 48)
+        return self.layer(x.mean((2, 3)))
+
+
+def test_a_network_of_timms_is_wrapped(monkeypatch, tmp_path):
+    asked = []
+
+    def create_model(name, pretrained, num_classes):
+        asked.append((name, pretrained, num_classes))
+        if name != "known":
+            raise RuntimeError(f"Unknown model ({name})\nmore")
+        return Body()
+
+    monkeypatch.setitem(sys.modules, "timm", types.SimpleNamespace(create_model=create_model))
+    network = create_network("timm:known", 6, (32, 32, 3))
+    assert asked == [("known", True, 0)]
+    assert network(torch.rand(2, 3, 32, 32)).shape == (2, 6)
+    assert network.adsh_spec == {"name": "timm:known", "options": {"weights": None}}
+    torch.save(Body().state_dict(), tmp_path / "w.pth")
+    assert create_network("timm:known", 6, (32, 32, 3), weights=tmp_path / "w.pth").adsh_weights.complete
+    assert asked[-1] == ("known", False, 0)
+    with pytest.raises(InputError, match="'timm:other' cannot be made .Unknown model .other"):
+        create_network("timm:other", 6, (32, 32, 3))
+
+
+def test_without_timm_the_command_is_given(monkeypatch):
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(MissingExtraError, match="pip install timm"):
+        create_network("timm:resnet18", 8, (32, 32, 3))
+
+
+def test_a_real_network_of_timms_learns_where_timm_imports():
+    try:
+        import timm  # noqa: F401
+    except Exception:
+        pytest.skip("timm does not import here")
+    network = create_network("timm:resnet18", 8, (32, 32, 3), weights=None, size=32).eval()
+    assert network.features(torch.rand(2, 3, 32, 32)).shape == (2, network.feature_size)
