@@ -30,7 +30,7 @@ $(VENV)/.everything: $(VENV)/.dev
 install: $(VENV)/.everything  ## make .venv with every extra
 
 demo: $(VENV)/.dev  ## train on handwritten digits and write demo-report/report.html (seconds, on the CPU)
-	$(BIN)/python examples/digits.py demo-report
+	$(BIN)/adsh demo --out demo-report
 
 test: $(VENV)/.dev  ## run the tests
 	$(BIN)/python -m pytest $(ARGS)
