@@ -86,10 +86,10 @@ class Checkpoints:
     def check_space(self, network: nn.Module, table_bytes: int) -> None:
         """Raises where the disk cannot hold those kept and the one being written.
 
-        A standing is the weights, twice as much of the optimizer's at most, and the code table.
+        A standing is the weights, perhaps averaged too, twice as much of the optimizer's, and the code table.
         """
         weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
-        standing_bytes = 3 * weights + table_bytes
+        standing_bytes = 4 * weights + table_bytes
         beside = next(parent for parent in (self.folder, *self.folder.resolve().parents) if parent.exists())
         needed, free = (KEPT + 1) * standing_bytes, shutil.disk_usage(beside).free
         if free < needed:
@@ -113,6 +113,8 @@ def found(folder: Path) -> list[Path]:
 
 def _tensors(standing: Standing) -> dict[str, Tensor]:
     tensors = {f"network.{name}": tensor for name, tensor in standing.network.state_dict().items()}
+    if standing.average is not None:
+        tensors |= {f"average.{name}": tensor for name, tensor in standing.average.state_dict().items()}
     for number, state in standing.optimizer.state_dict()["state"].items():
         named = {f"optimizer.{number}.{name}": value for name, value in state.items()}
         tensors |= {name: value for name, value in named.items() if isinstance(value, Tensor)}
@@ -121,11 +123,13 @@ def _tensors(standing: Standing) -> dict[str, Tensor]:
 
 
 def _put_back(standing: Standing, tensors: dict[str, Tensor]) -> None:
-    parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}, "table": {}}
+    parts: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimizer": {}, "table": {}}
     for name, tensor in tensors.items():
         part, _, rest = name.partition(".")
         parts[part][rest] = tensor
     standing.network.load_state_dict(parts["network"])
+    if standing.average is not None:
+        standing.average.load_state_dict(parts["average"])
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in parts["optimizer"].items():
         number, _, rest = name.partition(".")

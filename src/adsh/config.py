@@ -36,6 +36,15 @@ class Recipe:
     signed: bool = False  # sign(U) in the S'U term of Q
     reshuffle: bool = True  # new mini-batches every inner epoch
     head_std: float | None = None  # last layer drawn from normal(0, head_std)
+    # for images
+    shift: float = 0.0  # moved by up to this share of the side, the edge repeated
+    flip: bool = False  # mirrored, every other time
+    crop: float = 0.0  # a random resized crop of at least this share of the area; 0 for none
+    mirror: bool = False  # an image is coded by the mean over it and its mirror image
+    # for speed and for steadier weights
+    ema: float = 0.0  # share kept of the averaged weights at each step; 0 for none
+    bf16: bool = False  # on a GPU
+    compile: bool = False  # on a GPU: minutes at first, then faster steps
 
     def __post_init__(self) -> None:
         for name in ("samples", "outer", "inner", "batch_size"):

@@ -18,11 +18,12 @@ from torch import nn
 from . import config
 from .checkpoints import Checkpoints, found
 from .data import Dataset, Items, as_items
+from .data.augment import augmentation
 from .data.feed import Feed
 from .data.fingerprint import Fingerprint, fingerprint, of_similarity
 from .device import DeviceChoice, choose_device, threads_for
 from .errors import AdshWarning, InputError, NotFittedError, first_line
-from .hamming.bits import Codes, bytes_for, check_bits, pack
+from .hamming.bits import Codes, check_bits, pack
 from .learn import CodeTable, LabelSets, LearnedCodes
 from .learn.labels import check_columns
 from .learn.learned_codes import NewLabels
@@ -185,10 +186,11 @@ class ADSH:
                     recipe,
                     device=choice.device,
                     seed=int(self.seed),
+                    augment=augmentation(recipe, asked.shape),
                     resume=at_start,
                     after_outer=after_outer,
                 )
-            others = None if left_out is None else _encode(network, items, choice.device, bits, left_out)
+            others = None if left_out is None else _encode(network, items, choice.device, recipe.mirror, left_out)
 
         self.network_, self.device_, self.recipe_, self.history_ = network.eval(), choice, recipe, history
         self.input_shape_, self.fitted_params_, self.fingerprint_ = items.shape, self.get_params(), data
@@ -201,14 +203,14 @@ class ADSH:
     def encode(self, X: Any) -> Codes:
         """(n, bytes) packed codes of new items, by the network: u = sign(F(x))."""
         items = self._new_items(X)
-        return _encode(self.network_, items, self.device_.device, self.code_table_.bits, range(len(items)))
+        return _encode(self.network_, items, self.device_.device, self.recipe_.mirror, range(len(items)))
 
     def outputs(self, X: Any) -> NDArray[np.float32]:
         """(n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
         items = self._new_items(X)
         feed = Feed(items, self.device_.device)
         with threads_for(self.network_, self.device_.device):
-            batches = network_outputs(self.network_, feed, range(len(items)))
+            batches = network_outputs(self.network_, feed, range(len(items)), mirror=self.recipe_.mirror)
             return np.concatenate([batch.cpu().numpy() for batch in batches])
 
     @property
@@ -365,16 +367,12 @@ def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:
 
 
 def _encode(
-    network: nn.Module, items: Items, device: torch.device, bits: int, indices: NDArray[np.int64] | range
+    network: nn.Module, items: Items, device: torch.device, mirror: bool, indices: NDArray[np.int64] | range
 ) -> Codes:
     """Packed codes, batch by batch: the outputs of a large collection never exist at once."""
-    codes = np.empty((len(indices), bytes_for(bits)), dtype=np.uint8)
-    at = 0
     with threads_for(network, device):
-        for batch in network_outputs(network, Feed(items, device), indices):
-            codes[at : at + len(batch)] = pack(batch.cpu().numpy())
-            at += len(batch)
-    return codes
+        batches = network_outputs(network, Feed(items, device), indices, mirror=mirror)
+        return np.concatenate([pack(batch.cpu().numpy()) for batch in batches])
 
 
 def _try_out(network: nn.Module, feed: Feed, bits: int) -> None:

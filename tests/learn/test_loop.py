@@ -7,8 +7,9 @@ from adsh.data import as_items
 from adsh.data.feed import Feed
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
-from adsh.learn.loop import _cuts, _Step, learn
+from adsh.learn.loop import _cuts, learn
 from adsh.learn.objective import Terms
+from adsh.learn.step import Step
 from adsh.networks import create_network
 
 CPU = torch.device("cpu")
@@ -141,7 +142,7 @@ def test_the_rate_of_the_schedule_is_the_rate_of_the_step(blobs):
 
 
 def test_weight_decay_of_adamw_leaves_biases_alone():
-    step = _Step(torch.nn.Linear(3, 2), Recipe(optimizer="adamw", weight_decay=0.1), 1)
+    step = Step(torch.nn.Linear(3, 2), Recipe(optimizer="adamw", weight_decay=0.1), 1, CPU)
     decays = {tuple(p.shape): g["weight_decay"] for g in step.optimizer.param_groups for p in g["params"]}
     assert decays == {(2, 3): 0.1, (2,): 0.0}
 
@@ -166,7 +167,7 @@ def test_a_network_with_nothing_to_train_is_refused(blobs):
 
 
 def rates(batches=4, **values):
-    step = _Step(torch.nn.Linear(2, 2), Recipe(**values), batches)
+    step = Step(torch.nn.Linear(2, 2), Recipe(**values), batches, CPU)
     seen = []
     for taken in range(values["outer"] * values["inner"] * batches):
         step.taken = taken

@@ -17,6 +17,7 @@ import torch
 from PIL import Image
 from torch import Generator, Tensor
 
+from ..config import Recipe
 from ..errors import InputError
 
 _TRIES = 10  # boxes drawn an image, of which the first that fits is taken
@@ -183,3 +184,17 @@ def _resampling(start: Tensor, length: Tensor, source: int, size: int) -> Tensor
     share = (1 - (pixel - centre).abs() / step.clamp(min=1)).clamp(min=0)
     share = share * ((pixel > start) & (pixel < start + length[:, None, None]))
     return share / share.sum(dim=-1, keepdim=True)
+
+
+def augmentation(recipe: Recipe, shape: Sequence[int]) -> Chain | None:
+    """What a recipe does to images of this (H, W, channels) while training; None for nothing, and for features."""
+    if len(shape) != 3:
+        return None
+    steps: list[Augmentation] = []
+    if recipe.crop:
+        steps.append(RandomResizedCrop(max(shape[:2]), (recipe.crop, 1.0)))
+    if recipe.shift:
+        steps.append(RandomShift(max(1, round(recipe.shift * max(shape[:2])))))
+    if recipe.flip:
+        steps.append(RandomFlip())
+    return Chain(steps) if steps else None

@@ -230,16 +230,16 @@ class CodeTable:
         sweep(V, gram, Q, zero_tolerance(c, m))
         rows.codes = V.astype(np.int8)
 
+        far = 0.0 if self.separate_queries else gamma * float(np.square(V[split] - U).sum())
+        rows.merge()
+
         # J = |UV'|^2 - 2c tr(V'S'U) + c^2 |S|^2 + gamma |V_Omega - U|^2
         dissimilar = m * self.points - sample.similar.sum()
-        J = float(
+        J = far + float(
             (self.gram() * gram).sum()
-            - 2 * c * (V * similar_sums[rows.label_set]).sum(axis=1) @ rows.count
+            - 2 * c * (rows.codes * similar_sums[rows.label_set]).sum(axis=1) @ rows.count
             + c * c * (sample.similar.sum() + r * r * dissimilar)
         )
-        if not self.separate_queries:
-            J += gamma * float(((V[split] - U) ** 2).sum())
-        rows.merge()
         self.last_update = LastUpdate(gram, sample.label_sets, sums, r, m)
         return J
 

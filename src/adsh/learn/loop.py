@@ -9,7 +9,6 @@ Every random choice of outer iteration w comes from (seed, w) alone.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,12 +20,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..config import Recipe
-from ..errors import InputError, TrainingError
+from ..errors import TrainingError
 from .code_table import CodeTable
-from .objective import Terms, gradient
+from .objective import Terms
 from .similarity import Indices
+from .step import Step
 
-Feed = Callable[[NDArray[Any]], Tensor]
+Feed = Callable[[NDArray[Any] | Tensor], Tensor]
+Augment = Callable[[Tensor, torch.Generator], Tensor]
 Record = dict[str, float]
 
 _EVALUATION_BATCH = 1024
@@ -40,6 +41,7 @@ class Standing:
     optimizer: torch.optim.Optimizer
     table: CodeTable
     history: list[Record]  # one record an outer iteration done
+    average: nn.Module | None = None  # the network with averaged weights, where the recipe has them
 
 
 def learn(
@@ -50,6 +52,7 @@ def learn(
     *,
     device: torch.device,
     seed: int = 0,
+    augment: Augment | None = None,
     resume: Callable[[Standing], None] | None = None,
     after_outer: Callable[[Standing], None] | None = None,
 ) -> list[Record]:
@@ -60,9 +63,9 @@ def learn(
     m = min(recipe.samples, table.askers)
     gamma = 0.0 if table.separate_queries else recipe.gamma
     cuts = _cuts(m, recipe.batch_size)
-    step = _Step(network, recipe, len(cuts) + 1)
+    step = Step(network, recipe, len(cuts) + 1, device)
     history: list[Record] = []
-    standing = Standing(network, step.optimizer, table, history)
+    standing = Standing(network, step.optimizer, table, history, step.average)
     if resume:
         resume(standing)
         step.taken = len(history) * recipe.inner * step.batches
@@ -70,15 +73,20 @@ def learn(
         started = time.perf_counter()
         rng = np.random.default_rng([seed, w])
         torch.manual_seed(int(rng.integers(1 << 62)))
+        generator = torch.Generator(device).manual_seed(torch.initial_seed() >> 1)
         omega = table.draw(m, rng)
         order = rng.permutation(m)
         U = torch.empty((m, table.bits), device=device)
         terms = Terms.of(table, omega, gamma, device)
+        points = torch.as_tensor(omega, device=device) if getattr(feed, "on_device", False) else omega
         for t in range(recipe.inner):
             network.train()
-            for batch in np.split(order, cuts):
-                positions = torch.as_tensor(batch, device=device)
-                U[positions] = step(feed(omega[batch]), terms[positions])
+            placed = torch.as_tensor(order, device=device).tensor_split(cuts)  # once: no waiting between batches
+            for batch, positions in zip(np.split(order, cuts), placed, strict=True):
+                inputs = feed(points[positions] if isinstance(points, Tensor) else points[batch])
+                if augment is not None:
+                    inputs = augment(inputs, generator)
+                U[positions] = step(inputs, terms[positions])
             last = t == recipe.inner - 1
             if last or recipe.codes_after == "epoch":
                 if recipe.collect == "fresh":
@@ -102,77 +110,32 @@ def learn(
         )
         if after_outer:
             after_outer(standing)
+    step.finish()
     return history
 
 
-def network_outputs(network: nn.Module, feed: Feed, indices: Indices | range) -> Iterator[Tensor]:
-    """tanh(F) of the items at these indices in evaluation mode, a batch at a time."""
+def network_outputs(
+    network: nn.Module, feed: Feed, indices: Indices | range, *, mirror: bool = False
+) -> Iterator[Tensor]:
+    """tanh(F) of the items at these indices in evaluation mode, a batch at a time.
+
+    With `mirror`, F is the mean over an image and its mirror image.
+    """
     network.eval()
     size = int(getattr(network, "evaluation_batch", _EVALUATION_BATCH))  # large images come in smaller batches
     with torch.inference_mode():
         for start in range(0, len(indices), size):
-            batch = np.asarray(indices[start : start + size])
-            yield torch.tanh(network(feed(batch)).float())
+            inputs = feed(np.asarray(indices[start : start + size]))
+            outputs = network(inputs).float()
+            if mirror and inputs.ndim == 4:
+                outputs = (outputs + network(inputs.flip(-1)).float()) / 2
+            yield torch.tanh(outputs)
 
 
 def _cuts(m: int, batch_size: int) -> list[int]:
     """Where an epoch of m items is cut into batches; a remainder of one joins the batch before it."""
     cuts = list(range(batch_size, m, batch_size))
     return cuts[:-1] if cuts and m - cuts[-1] == 1 else cuts
-
-
-class _Step:
-    """Learn Theta with V fixed: forward, eq. (5), backward, at the schedule's rate."""
-
-    def __init__(self, network: nn.Module, recipe: Recipe, batches: int) -> None:
-        self.network, self.recipe, self.batches = network, recipe, batches
-        self.optimizer = _optimizer(network, recipe)
-        self.taken = 0
-        self.rate_used = 0.0
-
-    @property
-    def rate(self) -> float:
-        """The learning rate of the next step."""
-        recipe, taken = self.recipe, self.taken
-        epochs = recipe.outer * recipe.inner
-        total = epochs * self.batches
-        rate = recipe.lr
-        if recipe.schedule == "tenth":
-            rate *= 0.1 ** (taken // (self.batches * recipe.inner) // 10)
-        elif recipe.schedule == "log":
-            done = min(taken // self.batches, epochs - 1) / max(epochs - 1, 1)
-            rate *= (recipe.lr_end / recipe.lr) ** done
-        elif recipe.schedule == "cosine":
-            rate = recipe.lr_end + (rate - recipe.lr_end) * (1 + math.cos(math.pi * min(taken / total, 1))) / 2
-        warm = recipe.warmup * total
-        return rate * min(1.0, (taken + 1) / warm) if warm else rate
-
-    def __call__(self, inputs: Tensor, terms: Terms) -> Tensor:
-        """One mini-batch; its outputs as they were before the step."""
-        self.rate_used = self.rate
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate_used
-        u = torch.tanh(self.network(inputs).float())
-        self.optimizer.zero_grad(set_to_none=True)
-        u.backward(gradient(u.detach(), terms))  # type: ignore[no-untyped-call]  # torch leaves it untyped
-        self.optimizer.step()
-        self.taken += 1
-        return u.detach()
-
-
-def _optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    parameters = [p for p in network.parameters() if p.requires_grad]
-    if not parameters:
-        raise InputError("the network has no parameters to train: unfreeze its last layer at least")
-    if recipe.optimizer == "sgd":
-        return torch.optim.SGD(parameters, lr=recipe.lr, weight_decay=recipe.weight_decay)
-    weights = [p for p in parameters if p.ndim > 1]  # no decay for biases and norms
-    others = [p for p in parameters if p.ndim <= 1]
-    groups = [
-        {"params": weights, "weight_decay": recipe.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW([g for g in groups if g["params"]], lr=recipe.lr)
 
 
 def _check_finite(U: Tensor, w: int, recipe: Recipe) -> None:

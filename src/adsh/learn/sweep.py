@@ -22,11 +22,16 @@ def sweep(codes: Floats, gram: Floats, linear: Floats, tolerance: float) -> None
         v_k = -sign(2 v_-k . (U'_-k U_k) + Q_k)
 
     codes (rows, c) of +1/-1 (or 0 before the first pass), gram (c, c) = U'U, linear (rows, c) = Q.
-    sign(0) keeps the bit, or gives +1 where there is none. O(rows c^2).
+    sign(0) keeps the bit, or gives +1 where there is none. The arguments of all signs come from one product; a
+    bit that changes then moves those of the later bits, and few bits change. O(rows c^2) at most.
     """
     coupling = 2.0 * gram
     np.fill_diagonal(coupling, 0.0)
-    for k in range(codes.shape[1]):
-        z = codes @ coupling[:, k] + linear[:, k]
-        kept = np.where(codes[:, k] == 0, 1.0, codes[:, k])
-        codes[:, k] = np.where(np.abs(z) <= tolerance, kept, -np.sign(z))
+    arguments = np.ascontiguousarray((codes @ coupling + linear).T)  # (c, rows)
+    for k, z in enumerate(arguments):
+        before = codes[:, k]
+        after = np.where(np.abs(z) <= tolerance, np.where(before == 0, 1.0, before), -np.sign(z))
+        changed = np.flatnonzero(after != before)
+        if len(changed):
+            arguments[k + 1 :, changed] += np.outer(coupling[k + 1 :, k], after[changed] - before[changed])
+            codes[changed, k] = after[changed]

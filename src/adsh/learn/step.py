@@ -1,0 +1,95 @@
+"""Learn Theta with V fixed: one mini-batch forward and back, at the schedule's rate."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ..config import Recipe
+from ..errors import InputError
+from .objective import Terms, gradient
+
+
+class Step:
+    """Forward, eq. (5), backward. Where the recipe says so: bf16, a compiled network, averaged weights."""
+
+    def __init__(self, network: nn.Module, recipe: Recipe, batches: int, device: torch.device) -> None:
+        self.network, self.recipe, self.batches, self.device = network, recipe, batches, device
+        self.bf16 = recipe.bf16 and device.type == "cuda"
+        if device.type == "cuda":
+            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.optimizer = _optimizer(network, recipe, fused=device.type == "cuda")
+        self.average = copy.deepcopy(network).eval().requires_grad_(False) if recipe.ema else None
+        self.taken = 0
+        self.rate_used = 0.0
+        self._forward = torch.compile(network) if recipe.compile and device.type == "cuda" else network
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the next step."""
+        recipe, taken = self.recipe, self.taken
+        epochs = recipe.outer * recipe.inner
+        total = epochs * self.batches
+        rate = recipe.lr
+        if recipe.schedule == "tenth":
+            rate *= 0.1 ** (taken // (self.batches * recipe.inner) // 10)
+        elif recipe.schedule == "log":
+            done = min(taken // self.batches, epochs - 1) / max(epochs - 1, 1)
+            rate *= (recipe.lr_end / recipe.lr) ** done
+        elif recipe.schedule == "cosine":
+            rate = recipe.lr_end + (rate - recipe.lr_end) * (1 + math.cos(math.pi * min(taken / total, 1))) / 2
+        warm = recipe.warmup * total
+        return rate * min(1.0, (taken + 1) / warm) if warm else rate
+
+    def __call__(self, inputs: Tensor, terms: Terms) -> Tensor:
+        """One mini-batch; its outputs as they were before the step."""
+        self.rate_used = self.rate
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate_used
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16):
+            outputs = self._forward(inputs)
+        u = torch.tanh(outputs.float())
+        self.optimizer.zero_grad(set_to_none=True)
+        u.backward(gradient(u.detach(), terms))  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        self.optimizer.step()
+        self.taken += 1
+        if self.average is not None:
+            self._average(self.average)
+        return u.detach()
+
+    @torch.no_grad()
+    def _average(self, average: nn.Module) -> None:
+        """Moves the averaged weights and statistics towards the present ones; faster at first, when they are far."""
+        keep = min(self.recipe.ema, (1 + self.taken) / (10 + self.taken))
+        pairs = zip(average.state_dict().values(), self.network.state_dict().values(), strict=True)
+        kinds: dict[bool, list[tuple[Tensor, Tensor]]] = {True: [], False: []}
+        for mean, now in pairs:
+            kinds[mean.is_floating_point()].append((mean, now))
+        if kinds[True]:
+            torch._foreach_lerp_([mean for mean, _ in kinds[True]], [now for _, now in kinds[True]], 1 - keep)
+        for mean, now in kinds[False]:
+            mean.copy_(now)
+
+    @torch.no_grad()
+    def finish(self) -> None:
+        """Leaves the averaged weights in the network."""
+        if self.average is not None:
+            self.network.load_state_dict(self.average.state_dict())
+
+
+def _optimizer(network: nn.Module, recipe: Recipe, *, fused: bool) -> torch.optim.Optimizer:
+    parameters = [p for p in network.parameters() if p.requires_grad]
+    if not parameters:
+        raise InputError("the network has no parameters to train: unfreeze its last layer at least")
+    if recipe.optimizer == "sgd":
+        return torch.optim.SGD(parameters, lr=recipe.lr, weight_decay=recipe.weight_decay)
+    weights = [p for p in parameters if p.ndim > 1]  # no decay for biases and norms
+    others = [p for p in parameters if p.ndim <= 1]
+    groups = [
+        {"params": weights, "weight_decay": recipe.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW([g for g in groups if g["params"]], lr=recipe.lr, fused=fused)
