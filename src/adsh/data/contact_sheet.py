@@ -70,7 +70,7 @@ def _rows(dataset: Dataset, columns: int, rng: np.random.Generator) -> list[_Row
 
 def _drawn(dataset: Dataset, rows: list[_Row], columns: int) -> Image.Image:
     title, name, small = (ImageFont.load_default(size) for size in (24, 17, 13))
-    names = 0 if dataset.labels is None else min(_NAME_WIDTH, max(_widest(rows, name), 90)) + 20
+    names = 0 if dataset.labels is None else min(_NAME_WIDTH, max(_widest(rows, name), 60)) + 20
     step = _TILE + _GAP
     wide = max(2 * _MARGIN + names + columns * step - _GAP, 420)
     sheet = Image.new("RGB", (wide, 2 * _MARGIN + _HEAD + len(rows) * step - _GAP), _PAPER)
