@@ -17,7 +17,7 @@ from ..errors import FolderError
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 where the server does not say)
 
 _AT_ONCE = 1 << 18
-_TRIES = 5  # in a row without a byte more
+_TRIES = 3  # in a row without a byte more
 _BROKEN = (http.client.HTTPException, ConnectionError, TimeoutError, urllib.error.URLError)
 
 
