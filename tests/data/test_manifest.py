@@ -78,16 +78,18 @@ def test_paths_are_relative_to_the_manifest_or_to_the_root_and_may_be_absolute(t
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("m.csv", "path,label\na.png,x\nb.png,y,z\n", "line 3 has 3 columns"),
+        ("m.csv", "path,label\na.png,x\nb.png,y,z\n", "3 columns in the line of 'b.png', but 2 in the first"),
         ("m.csv", 'path,label\na.png,"x\n', "close every quote"),
-        ("m.csv", "path,label\n,x\n", "line 2 has no path"),
+        ("m.csv", "path,label\n,x\n", "a line without a path"),
         ("m.csv", "path,label\na.png,x\nb.png,x\na.png,y\n", "'a.png' twice, as images 1 and 3"),
         ("m.csv", "", "holds no image"),
         ("m.csv", "path,label\n", "holds no image"),
         ("m.jsonl", '{"path": "a"}\n{"path": \n', "line 2 is no JSON"),
-        ("m.jsonl", '{"label": "a"}\n', "names no path"),
-        ("m.jsonl", '["a"]\n', "names no path"),
-        ("m.jsonl", '{"path": "a", "labels": [{}]}\n', "line 1"),
+        ("m.jsonl", '{"label": "a"}\n', "line 1 is not as"),
+        ("m.jsonl", '["a"]\n', "line 1 is not as"),
+        ("m.jsonl", '{"path": "b"}\n\n{"path": "a", "labels": [{}]}\n', "line 3 is not as"),
+        ("m.jsonl", '{"path": "a"},{"path": "b"}\n', "line 1 is no JSON"),
+        ("m.jsonl", '{"path": 7}\n', "line 1 is not as"),
     ],
 )
 def test_lines_that_cannot_be_used_are_told_by_number(tmp_path, name, text, said):

@@ -15,9 +15,10 @@ from __future__ import annotations
 import csv
 import json
 from array import array
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -30,8 +31,11 @@ SUFFIXES = (".csv", ".tsv", ".jsonl")
 _PATHS = ("path", "image", "file", "filename", "file_name")
 _LABELS = ("label", "labels", "class", "tags")
 _BETWEEN = "|"
+_TAGS = {str, int}  # what a label may be in JSON
+_AT_ONCE = 4096  # lines: columns are read block by block, several times faster than line by line
 
-Row = tuple[str, tuple[str, ...], dict[str, str]]  # path, labels, the other columns
+# Paths, labels (a text with | in it, or a tuple of labels), and the other columns of some lines.
+Block = tuple[list[str], Sequence[Hashable], dict[str, list[str]]]
 
 
 class Manifest(ImageFiles):
@@ -40,24 +44,33 @@ class Manifest(ImageFiles):
     columns: dict[str, Texts]
 
 
+class _SetNumbers(dict[Hashable, int]):
+    """The number of each label set, by any way of writing it: few differ, so few are looked at."""
+
+    def __init__(self) -> None:
+        self.sets: dict[tuple[str, ...], int] = {}
+
+    def __missing__(self, written: Hashable) -> int:
+        parts = written.split(_BETWEEN) if isinstance(written, str) else [str(tag) for tag in written]  # type: ignore[attr-defined]
+        tags = tuple(sorted({part.strip() for part in parts} - {""}))
+        number = self[written] = self.sets.setdefault(tags, len(self.sets))
+        return number
+
+
 def open_manifest(path: Path, root: Path | None = None) -> Manifest:
     """The images a .csv, .tsv or .jsonl names. Files are not looked for before they are read."""
-    keys, hashes, ids = Texts(), array("q"), array("l")
-    sets: dict[tuple[str, ...], int] = {}
+    keys, hashes, ids, numbers = Texts(), array("q"), array("l"), _SetNumbers()
     columns: dict[str, Texts] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = _json_rows(file, path) if path.suffix == ".jsonl" else _table_rows(file, path)
-            for key, tags, others in rows:
-                for name in others.keys() - columns.keys():
-                    columns[name] = Texts()
-                for name, column in columns.items():
-                    for _ in range(len(keys) - len(column)):  # lines that came before the column did
-                        column.append("")
-                    column.append(others.get(name, ""))
-                keys.append(key)
-                hashes.append(hash(key))
-                ids.append(sets.setdefault(tags, len(sets)))
+            for paths, labels, others in (_json_blocks if path.suffix == ".jsonl" else _table_blocks)(file, path):
+                for name in others.keys() | columns.keys():
+                    column = columns.setdefault(name, Texts())
+                    column.extend([""] * (len(keys) - len(column)))  # lines that came before the column did
+                    column.extend(others.get(name, [""] * len(paths)))
+                keys.extend(paths)
+                hashes.extend(map(hash, paths))
+                ids.extend(map(numbers.__getitem__, labels))
     except FileNotFoundError:
         raise FolderError(f"{path} does not exist: give the path of a .csv, .tsv or .jsonl file") from None
     except UnicodeDecodeError:
@@ -65,53 +78,83 @@ def open_manifest(path: Path, root: Path | None = None) -> Manifest:
     except OSError as problem:
         raise FolderError(f"{path} cannot be read: {problem.strerror}") from None
     _refuse_repeats(keys, np.frombuffer(hashes, dtype=np.int64), path)
-    classes = _in_order({tag for tags in sets for tag in tags})
-    labels = _label_sets(np.asarray(ids), sets, classes) if classes else None
-    made = Manifest(path.parent if root is None else root, keys, labels, classes=classes, name=path.name)
+    classes = _in_order({tag for tags in numbers.sets for tag in tags})
+    labelled = _label_sets(np.asarray(ids), numbers.sets, classes) if classes else None
+    made = Manifest(path.parent if root is None else root, keys, labelled, classes=classes, name=path.name)
     made.columns = columns
     return made
 
 
-def _table_rows(file: Any, path: Path) -> Iterator[Row]:
+def _table_blocks(file: TextIO, path: Path) -> Iterator[Block]:
     """CSV or TSV, with quotes around fields that hold the separator, a quote or a new line."""
     rows = csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
-    at_path, at_labels, others = 0, 1, {}
-    width = 0
-    tag_sets: dict[str, tuple[str, ...]] = {}  # the labels' text -> the labels: few differ
     try:
-        for row in rows:
-            if not row:
-                continue
-            if not width:
-                width = len(row)
-                names = [name.strip().lower() for name in row]
-                if set(names) & set(_PATHS):
-                    at_path = next(names.index(name) for name in _PATHS if name in names)
-                    at_labels = next((names.index(name) for name in _LABELS if name in names), width)
-                    others = {i: row[i].strip() for i in range(width) if i not in (at_path, at_labels)}
-                    continue
-                if width > 2:
-                    raise InputError(
-                        f"{path} starts with {width} columns and no names: name them in the first line, path and labels"
-                    )
-            if len(row) != width:
+        first = next((row for row in rows if row), None)
+        if first is None:
+            return
+        width, names = len(first), [name.strip().lower() for name in first]
+        others: dict[int, str] = {}
+        headed = bool(set(names) & set(_PATHS))
+        at_path = next((names.index(name) for name in _PATHS if name in names), 0)
+        at_labels = next((names.index(name) for name in _LABELS if name in names), width) if headed else 1
+        if headed:
+            others = {i: first[i].strip() for i in range(width) if i not in (at_path, at_labels)}
+        elif width > 2:
+            raise InputError(f"{path} has {width} columns and no names: name them in the first line, path and labels")
+        filled = chain([] if headed else [first], filter(None, rows))
+        while block := list(islice(filled, _AT_ONCE)):
+            if any(len(row) != width for row in block):
+                odd = next(row for row in block if len(row) != width)
                 raise InputError(
-                    f"{path} line {rows.line_num} has {len(row)} columns, but the first line {width}: "
+                    f"{path} has {len(odd)} columns in the line of {odd[0][:60]!r}, but {width} in the first: "
                     'put quotes around a field that holds the separator, and "" for a quote in it'
                 )
-            text = row[at_labels] if at_labels < width else ""
-            tags = tag_sets.get(text)
-            if tags is None:
-                tags = tag_sets[text] = _tags(text.split(_BETWEEN))
-            yield _path(row[at_path], path, rows.line_num), tags, {name: row[i] for i, name in others.items()}
+            paths = [row[at_path] for row in block]
+            if not all(paths):
+                raise InputError(
+                    f"{path} has a line without a path before line {rows.line_num + 1:,}: give each image's"
+                )
+            labels = [row[at_labels] for row in block] if at_labels < width else [""] * len(block)
+            yield paths, labels, {name: [row[i] for row in block] for i, name in others.items()}
     except csv.Error as problem:
         raise InputError(f"{path} line {rows.line_num}: {first_line(problem)}; close every quote") from None
 
 
-def _json_rows(file: Any, path: Path) -> Iterator[Row]:
+def _json_blocks(file: TextIO, path: Path) -> Iterator[Block]:
     """JSON Lines: an object a line."""
-    for number, line in enumerate(file, start=1):
-        if not line.strip():
+    start = 1
+    while lines := list(islice(file, _AT_ONCE)):
+        rows = _objects(lines, start, path)
+        called = {name for row in rows for name in row}
+        at_path = [_first(row, _PATHS) for row in rows]
+        at_labels = [_first(row, _LABELS) for row in rows] if called & set(_LABELS) else [""] * len(rows)
+        paths = [row.pop(name) for row, name in zip(rows, at_path, strict=True)]
+        given = [row.pop(name, None) for row, name in zip(rows, at_labels, strict=True)]
+        labels = [tuple(tags) if type(tags) is list else () if tags is None else (tags,) for tags in given]
+        others = called - {*at_path, *at_labels}
+        yield paths, labels, {name: [_text(row.get(name, "")) for row in rows] for name in others}
+        start += len(lines)
+
+
+def _first(row: dict[str, Any], names: Sequence[str]) -> str:
+    for name in names:
+        if name in row:
+            return name
+    return ""
+
+
+def _objects(lines: list[str], start: int, path: Path) -> list[dict[str, Any]]:
+    """The lines' objects. All are parsed at once where that goes, else one by one to say which is wrong."""
+    written = [line for line in lines if not line.isspace()]
+    try:
+        rows = json.loads(f"[{','.join(written)}]")
+        if len(rows) == len(written) and all(map(_is_row, rows)):
+            return list(rows)
+    except ValueError:
+        pass
+    found = []
+    for number, line in enumerate(lines, start=start):
+        if line.isspace():
             continue
         try:
             row = json.loads(line)
@@ -119,27 +162,28 @@ def _json_rows(file: Any, path: Path) -> Iterator[Row]:
             raise InputError(
                 f"{path} line {number} is no JSON ({first_line(problem)}): write an object a line"
             ) from None
-        if not isinstance(row, dict) or not any(name in row for name in _PATHS):
-            raise InputError(f'{path} line {number} names no path: write {{"path": "a.jpg", "labels": ["dog"]}}')
-        key = row.pop(next(name for name in _PATHS if name in row))
-        given = row.pop(next((name for name in _LABELS if name in row), ""), None)
-        tags = given if isinstance(given, list) else [] if given is None else [given]
-        if not isinstance(key, str) or not all(isinstance(tag, str | int) for tag in tags):
+        if not _is_row(row):
             raise InputError(
-                f"{path} line {number}: a path is a text, and labels are a text, a number or a list of them"
+                f'{path} line {number} is not as {{"path": "a.jpg", "labels": ["dog"]}}: '
+                "a path is a text, and labels a text, a number, or a list of them"
             )
-        others = {name: value if isinstance(value, str) else json.dumps(value) for name, value in row.items()}
-        yield _path(key, path, number), _tags([str(tag) for tag in tags]), others
+        found.append(row)
+    return found
 
 
-def _tags(texts: list[str]) -> tuple[str, ...]:
-    return tuple(sorted({text.strip() for text in texts} - {""}))
+def _is_row(row: Any) -> bool:
+    if type(row) is not dict:
+        return False
+    key, tags = row.get(_first(row, _PATHS)), row.get(_first(row, _LABELS))
+    if type(key) is not str or not key:
+        return False
+    if type(tags) is not list:
+        return tags is None or type(tags) in _TAGS
+    return set(map(type, tags)) <= _TAGS
 
 
-def _path(text: str, manifest: Path, line: int) -> str:
-    if not text or "\0" in text:
-        raise InputError(f"{manifest} line {line} has no path: give the image's path")
-    return text
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _in_order(classes: set[str]) -> list[str]:
