@@ -121,65 +121,57 @@ def _table_blocks(file: TextIO, path: Path) -> Iterator[Block]:
 
 
 def _json_blocks(file: TextIO, path: Path) -> Iterator[Block]:
-    """JSON Lines: an object a line."""
+    """JSON Lines: an object a line. A block is checked as a whole, and line by line only to say which is wrong."""
     start = 1
     while lines := list(islice(file, _AT_ONCE)):
-        rows = _objects(lines, start, path)
-        called = {name for row in rows for name in row}
-        at_path = [_first(row, _PATHS) for row in rows]
-        at_labels = [_first(row, _LABELS) for row in rows] if called & set(_LABELS) else [""] * len(rows)
-        paths = [row.pop(name) for row, name in zip(rows, at_path, strict=True)]
+        written = [line for line in lines if not line.isspace()]
+        try:
+            rows = json.loads(f"[{','.join(written)}]")
+        except ValueError:
+            rows = []
+        if len(rows) != len(written) or set(map(type, rows)) - {dict}:
+            raise _wrong_line(lines, start, path)
+        called = set().union(*rows)
+        at_path, at_labels = _names(rows, called, _PATHS), _names(rows, called, _LABELS)
+        paths = [row.pop(name, "") for row, name in zip(rows, at_path, strict=True)]
         given = [row.pop(name, None) for row, name in zip(rows, at_labels, strict=True)]
         labels = [tuple(tags) if type(tags) is list else () if tags is None else (tags,) for tags in given]
+        if not all(paths) or {*map(type, paths)} - {str} or {*map(type, chain.from_iterable(labels))} - _TAGS:
+            raise _wrong_line(lines, start, path)
         others = called - {*at_path, *at_labels}
         yield paths, labels, {name: [_text(row.get(name, "")) for row in rows] for name in others}
         start += len(lines)
 
 
-def _first(row: dict[str, Any], names: Sequence[str]) -> str:
-    for name in names:
-        if name in row:
-            return name
-    return ""
+def _names(rows: list[dict[str, Any]], called: set[str], usual: Sequence[str]) -> list[str]:
+    """Which of the usual names each row has."""
+    here = [name for name in usual if name in called]
+    if len(here) == 1:
+        return here * len(rows)
+    return [next((name for name in here if name in row), "") for row in rows]
 
 
-def _objects(lines: list[str], start: int, path: Path) -> list[dict[str, Any]]:
-    """The lines' objects. All are parsed at once where that goes, else one by one to say which is wrong."""
-    written = [line for line in lines if not line.isspace()]
-    try:
-        rows = json.loads(f"[{','.join(written)}]")
-        if len(rows) == len(written) and all(map(_is_row, rows)):
-            return list(rows)
-    except ValueError:
-        pass
-    found = []
+def _wrong_line(lines: list[str], start: int, path: Path) -> InputError:
     for number, line in enumerate(lines, start=start):
-        if line.isspace():
-            continue
         try:
-            row = json.loads(line)
+            row = {} if line.isspace() else json.loads(line)
         except ValueError as problem:
-            raise InputError(
-                f"{path} line {number} is no JSON ({first_line(problem)}): write an object a line"
-            ) from None
-        if not _is_row(row):
-            raise InputError(
-                f'{path} line {number} is not as {{"path": "a.jpg", "labels": ["dog"]}}: '
-                "a path is a text, and labels a text, a number, or a list of them"
-            )
-        found.append(row)
-    return found
+            return InputError(f"{path} line {number} is no JSON ({first_line(problem)}): write an object a line")
+        if not line.isspace() and not _is_row(row):
+            break
+    return InputError(
+        f'{path} line {number} is not as {{"path": "a.jpg", "labels": ["dog"]}}: '
+        "a path is a text, and labels a text, a number, or a list of them"
+    )
 
 
 def _is_row(row: Any) -> bool:
     if type(row) is not dict:
         return False
-    key, tags = row.get(_first(row, _PATHS)), row.get(_first(row, _LABELS))
-    if type(key) is not str or not key:
-        return False
-    if type(tags) is not list:
-        return tags is None or type(tags) in _TAGS
-    return set(map(type, tags)) <= _TAGS
+    key = next((row[name] for name in _PATHS if name in row), "")
+    tags = next((row[name] for name in _LABELS if name in row), None)
+    listed = tags if isinstance(tags, list) else [] if tags is None else [tags]
+    return type(key) is str and key != "" and set(map(type, listed)) <= _TAGS
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,84 @@
+"""`adsh data`: get a published set, and see what a source holds."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="data",
+    help="Get a published set, and see what a source holds.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+_SOURCE = "A name (digits, cifar10, coco, coco17, nuswide), a folder with a sub-folder a class, a list, or arrays."
+Root = Annotated[Path | None, typer.Option(help="Where a named source's files are; else $ADSH_DATA/SOURCE.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+@app.command(epilog="Example:  adsh data info cifar10 --sheet cifar10.png")
+def info(
+    source: Annotated[str, typer.Argument(help=_SOURCE)],
+    root: Root = None,
+    labels: Annotated[Path | None, typer.Option(help="A .npy of labels, for a source of arrays.")] = None,
+    sheet: Annotated[Path | None, typer.Option(help="Write a picture of some images of each class here.")] = None,
+    json: Json = False,
+) -> None:
+    """Say how many items, classes and label sets a source has, how alike they are, and how many are duplicates.
+
+    Every item is read once, so files that cannot be are found here, before training.
+    """
+    from ..data import contact_sheet, open_source, summary
+
+    dataset = open_source(source, root=root, labels=labels)
+    with _bar("items", len(dataset)) as progress:
+        told = summary(dataset, progress=lambda done: progress(done, len(dataset)))
+    if sheet is not None:
+        told["sheet"] = str(contact_sheet(dataset, sheet))
+    if json:
+        print(json_text.dumps(told, indent=1, ensure_ascii=False))
+        return
+    for name, value in told.items():
+        text = "none, there are no labels" if value is None else f"{value:.4f}" if isinstance(value, float) else value
+        print(f"{name:<14}{text:,}" if isinstance(text, int) else f"{name:<14}{text}")
+
+
+@app.command(epilog="Example:  adsh data get cifar10 --root data/cifar10")
+def get(
+    source: Annotated[str, typer.Argument(help="The set to download: cifar10.")],
+    root: Annotated[Path | None, typer.Option(help="The folder to put it in; else $ADSH_DATA/SOURCE.")] = None,
+    json: Json = False,
+) -> None:
+    """Download a published set, check its digest, and go on where an earlier download broke."""
+    from ..data.get_cifar10 import get_cifar10
+    from ..data.sources import source_root
+    from ..errors import InputError
+
+    if source != "cifar10":
+        raise InputError(f"{source!r} cannot be downloaded: only cifar10 can; get others from those who publish them")
+    with _bar("bytes", 0) as progress:
+        path = get_cifar10(source_root(source, root), progress=progress)
+    print(json_text.dumps({"source": source, "path": str(path)}, indent=1) if json else path)
+
+
+@contextmanager
+def _bar(unit: str, total: int) -> Iterator[Callable[[int, int], None]]:
+    """Called with how much is done, of how much; shown on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda done, of: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    with Progress(BarColumn(20), count, TimeRemainingColumn(), console=Console(stderr=True)) as shown:
+        task = shown.add_task("", total=total or None)
+        yield lambda done, of: shown.update(task, completed=done, total=of or None)
