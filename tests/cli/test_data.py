@@ -42,6 +42,21 @@ def test_info_takes_arrays_with_and_without_labels(tmp_path):
     assert (told["similar_rate"], told["duplicates"]) == (pytest.approx(1 / 3), 3)
 
 
+def test_info_lists_every_file_that_cannot_be_read(tmp_path):
+    for name in ("a/1.png", "a/2.png", "b/3.png", "b/4.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (4, 4), (len(name), int(name[2]), 0)).save(tmp_path / name)
+    for name in ("a/2.png", "b/3.png"):
+        (tmp_path / name).write_text("no picture")
+    with pytest.raises(InputError, match="2 of 4 items cannot be read: .*2.png.*3.png.*--skip-bad"):
+        run("info", tmp_path)
+    assert re.search(
+        r"items +2\n.*unreadable +2\n +a/2.png: .*\n +b/3.png: ", run("info", tmp_path, "--skip-bad").output, re.S
+    )
+    told = json.loads(run("info", tmp_path, "--skip-bad", "--json").stdout)
+    assert [one["key"] for one in told["bad"]] == ["a/2.png", "b/3.png"]
+
+
 def test_get_downloads_into_the_root_or_the_folder_of_all(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(get_cifar10, "get_cifar10", lambda root, progress: asked.append(root) or root / "archive")

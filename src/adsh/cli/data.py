@@ -30,25 +30,32 @@ def info(
     root: Root = None,
     labels: Annotated[Path | None, typer.Option(help="A .npy of labels, for a source of arrays.")] = None,
     sheet: Annotated[Path | None, typer.Option(help="Write a picture of some images of each class here.")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="List files that cannot be read and go on.")] = False,
     json: Json = False,
 ) -> None:
     """Say how many items, classes and label sets a source has, how alike they are, and how many are duplicates.
 
-    Every item is read once, so files that cannot be are found here, before training.
+    Every item is read once: files that cannot be are found here, before training, all of them.
     """
-    from ..data import contact_sheet, open_source, summary
+    from ..data import check_readable, contact_sheet, open_source, summary
 
     dataset = open_source(source, root=root, labels=labels)
     with _bar("items", len(dataset)) as progress:
-        told = summary(dataset, progress=lambda done: progress(done, len(dataset)))
+        read = check_readable(dataset, skip_bad=skip_bad, progress=lambda done: progress(done, len(dataset)))
+    told = summary(read.dataset, read.digests)
+    if read.bad:
+        told["unreadable"] = len(read.bad)
     if sheet is not None:
-        told["sheet"] = str(contact_sheet(dataset, sheet))
+        told["sheet"] = str(contact_sheet(read.dataset, sheet))
     if json:
-        print(json_text.dumps(told, indent=1, ensure_ascii=False))
+        listed = {"bad": [{"key": key, "reason": reason} for key, reason in read.bad]} if read.bad else {}
+        print(json_text.dumps({**told, **listed}, indent=1, ensure_ascii=False))
         return
     for name, value in told.items():
         text = "none, there are no labels" if value is None else f"{value:.4f}" if isinstance(value, float) else value
         print(f"{name:<14}{text:,}" if isinstance(text, int) else f"{name:<14}{text}")
+    for key, reason in read.bad:
+        print(f"  {key}: {reason}")
 
 
 @app.command(epilog="Example:  adsh data get cifar10 --root data/cifar10")

@@ -9,12 +9,14 @@ import numpy as np
 
 from ..learn.labels import LabelSets
 from ..learn.similarity import SharedTags
-from .content import copies, digests
+from .content import Digests, copies, digests
 from .dataset import Dataset
 
 
-def summary(dataset: Dataset, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-    """Figures of a dataset by name. Reads every item, for the duplicates.
+def summary(
+    dataset: Dataset, found: Digests | None = None, progress: Callable[[int], None] | None = None
+) -> dict[str, Any]:
+    """Figures of a dataset by name. Reads every item, for the duplicates, unless the digests are given.
 
     items           how many
     classes         how many classes have a name
@@ -31,7 +33,7 @@ def summary(dataset: Dataset, progress: Callable[[int], None] | None = None) -> 
         "label_sets": 0 if labels is None else int(((labels.sizes > 0) & ~labels.empty).sum()),
         "unlabelled": len(dataset) if labels is None else int(labels.sizes[labels.empty].sum()),
         "similar_rate": None if labels is None else similar_rate(labels),
-        "duplicates": copies(digests(dataset, progress)),
+        "duplicates": copies(digests(dataset, progress) if found is None else found),
     }
 
 
