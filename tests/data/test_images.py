@@ -141,7 +141,16 @@ def test_whatever_holds_an_image_gives_its_pixels(tmp_path):
 
     pixels = random_images(1, 5, 7)[0]
     path = save(tmp_path / "a.png", pixels)
-    held = [pixels, torch.from_numpy(pixels), Image.fromarray(pixels), path, str(path), path.read_bytes()]
+    channels_first = torch.from_numpy(pixels).permute(2, 0, 1)
+    held = [
+        pixels,
+        torch.from_numpy(pixels),
+        channels_first,
+        Image.fromarray(pixels),
+        path,
+        str(path),
+        path.read_bytes(),
+    ]
     for value in [*held, {"bytes": path.read_bytes(), "path": None}, {"bytes": None, "path": str(path)}]:
         assert np.array_equal(as_pixels(value), pixels)
     assert as_pixels(pixels[..., 0]).shape == (5, 7, 3)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from adsh.data import SequenceDataset, as_items
@@ -78,6 +79,14 @@ def test_a_list_of_dicts_of_pairs_and_of_images_is_taken(tmp_path):
         assert dataset.labels.ids.tolist() == [0, 0, 1, 1]
         assert np.array_equal(dataset[1], IMAGES[1])
     assert SequenceDataset(IMAGES).labels is None
+
+
+def test_labels_in_tensors_are_numbers_and_lists():
+    rows = [{"image": image, "label": torch.tensor(i % 2)} for i, image in enumerate(IMAGES)]
+    assert SequenceDataset(rows).labels.ids.tolist() == [0, 1, 0, 1]
+    rows = [{"image": image, "label": torch.tensor([5, i])} for i, image in enumerate(IMAGES)]
+    dataset = SequenceDataset(rows)
+    assert [dataset.labels.names_of(int(i)) for i in dataset.labels.ids] == [(0, 5), (1, 5), (2, 5), (3, 5)]
 
 
 def test_columns_of_other_names_are_named_by_the_user():

@@ -109,6 +109,8 @@ def as_pixels(value: Any, called: str = "an image") -> Pixels:
         check_size(value.size, called)
         return to_pixels(value, called)
     array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    if hasattr(value, "detach") and array.ndim == 3 and array.shape[0] in (1, 3) and array.shape[2] not in (1, 3):
+        array = array.transpose(1, 2, 0)
     if array.ndim == 2:
         array = array[..., None]
     if array.ndim != 3 or array.shape[2] not in (1, 3) or array.dtype != np.uint8:

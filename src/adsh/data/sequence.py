@@ -1,7 +1,7 @@
 """Any object with a length and rows by index: a Hugging Face dataset, a torch-style dataset, a list of files.
 
 A row is an image alone, a pair (image, label), or a dict with a column for each. An image is a Pillow image, an
-array or tensor (H, W, 3), the path of a file, or its bytes; a float vector is taken for features.
+array (H, W, 3), a tensor (3, H, W), the path of a file, or its bytes; a float vector is taken for features.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _all_labels(rows: Any, at: Any, name: str) -> Any:
     if at is None:
         return None
     if isinstance(at, str) and at in (getattr(rows, "column_names", None) or ()):
-        return list(rows[at])
+        return [_plain(label) for label in rows[at]]
     targets = getattr(rows, "targets", None)
     if isinstance(at, int) and targets is not None:
         return targets if hasattr(targets, "ndim") else list(targets)
@@ -101,8 +101,8 @@ def _all_labels(rows: Any, at: Any, name: str) -> Any:
 
 
 def _plain(label: Any) -> Any:
-    """A label that may be a number in an array or tensor."""
-    return label.item() if hasattr(label, "item") and getattr(label, "ndim", 0) == 0 else label
+    """A label that may be a number or a list in an array or tensor."""
+    return label.tolist() if hasattr(label, "tolist") else label
 
 
 def _class_names(rows: Any, at: Any) -> Sequence[str] | None:
