@@ -1,3 +1,4 @@
+import contextlib
 import io
 import pickle
 import struct
@@ -5,6 +6,8 @@ import tarfile
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adsh.data import open_source
 from adsh.data.batch_pickle import read_batch
@@ -140,6 +143,22 @@ def test_a_pickle_that_calls_anything_is_refused_and_not_run(tmp_path, protocol)
 def test_bytes_that_are_no_batch_are_refused(held):
     with pytest.raises(InputError, match="data_batch_1"):
         read_batch(held, "data_batch_1")
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_batch_or_an_input_error(body):
+    with contextlib.suppress(InputError):
+        assert isinstance(read_batch(body, "data_batch_1"), dict)
+
+
+@given(
+    st.dictionaries(st.sampled_from([b"labels", b"filenames", b"batch_label"]), st.lists(st.integers(0, 10**12))),
+    st.sampled_from([1, 2, 3, 4, 5]),
+)
+def test_plain_pickles_of_every_protocol_are_read_as_they_are(held, protocol):
+    assert read_batch(pickle.dumps(held, protocol=protocol), "a") == {
+        key.decode(): value for key, value in held.items()
+    }
 
 
 def test_an_array_that_is_not_of_bytes_is_refused():

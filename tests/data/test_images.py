@@ -1,9 +1,12 @@
+import contextlib
 import io
 import struct
 import zlib
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from adsh.data.images import as_pixels, decode
@@ -121,11 +124,31 @@ def test_files_that_are_no_whole_image_are_refused_in_one_line_that_names_them(t
         assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="missing.jpg does not exist"):
         decode(tmp_path / "missing.jpg")
-    with pytest.raises(InputError, match="cannot be read"):
-        decode(tmp_path)
+    for odd in (tmp_path, "a\0b.png", "a\ud800.png"):
+        with pytest.raises(InputError, match="cannot be read"):
+            decode(odd)
 
 
-@pytest.mark.parametrize("size", [(50_000, 50_000), (12_000, 12_000), (8193, 8193)])
+@given(
+    st.binary(max_size=300),
+    st.sampled_from([b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", b"GIF89a", b"II*\0", b"BM"]),
+)
+def test_any_bytes_are_an_image_or_an_input_error(body, head):
+    with contextlib.suppress(InputError):
+        assert decode(head + body).shape[2] == 3
+
+
+@given(st.data())
+def test_a_spoilt_file_is_an_image_or_an_input_error(data):
+    kind = data.draw(st.sampled_from(["PNG", "JPEG", "GIF", "TIFF", "BMP", "WEBP"]))
+    file = bytearray(encoded(Image.fromarray(random_images(1, 9, 9)[0]), kind))
+    for _ in range(data.draw(st.integers(1, 5))):
+        file[data.draw(st.integers(0, len(file) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(InputError):
+        assert decode(bytes(file)).ndim == 3
+
+
+@pytest.mark.parametrize("size", [(50_000, 50_000), (12_000, 12_000), (14_000, 14_000)])
 def test_a_picture_too_large_is_refused_from_its_header(size):
     with pytest.raises(InputError, match="huge.png .*(too large|million)"):
         decode(png_header(*size), "huge.png")

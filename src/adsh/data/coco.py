@@ -19,6 +19,8 @@ from ..errors import FolderError, InputError, first_line
 from ..learn.labels import LabelSets
 from .image_files import ImageFiles, without_missing
 
+_PROBED = 100  # images looked for to see which folder they are in
+
 
 def open_coco(root: Path) -> ImageFiles:
     """COCO from its root folder, all parts together, or from one instances_PART.json in annotations/."""
@@ -40,7 +42,7 @@ def open_coco(root: Path) -> ImageFiles:
         if categories and named != categories:
             raise InputError(f"{file} has other categories than {files[0]}: use annotations of one version")
         categories = named
-        part = _part(base, file.stem.removeprefix("instances_"), next(iter(images.values()), ""))
+        part = _part(base, file.stem.removeprefix("instances_"), list(images.values())[:_PROBED])
         column = {number: at for at, number in enumerate(sorted(categories))}
         row = {number: at for at, number in enumerate(images)}
         hot = np.zeros((len(images), len(categories)), dtype=bool)
@@ -85,7 +87,7 @@ def _trimmed(held: dict[str, Any]) -> Any:
     return held
 
 
-def _part(base: Path, part: str, example: str) -> str:
-    """The folder, relative to `base`, that holds a part's images."""
+def _part(base: Path, part: str, some: list[str]) -> str:
+    """The folder, relative to `base`, that holds most of these images of a part."""
     places = (f"{part}/", f"images/{part}/", "images/", "")
-    return next((place for place in places if (base / place / example).is_file()), places[0])
+    return max(places, key=lambda place: sum((base / place / name).is_file() for name in some))

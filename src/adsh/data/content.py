@@ -72,7 +72,7 @@ def check_overlap(dataset: Dataset, split: Split, found: Digests | None = None) 
         shown = [f"{dataset.keys[i]} = {dataset.keys[j]}" for i, j in zip(asking[:_SHOWN], answering, strict=False)]
         more = f" and {len(asking) - _SHOWN:,} more" if len(asking) > _SHOWN else ""
         raise InputError(
-            f"the split {split.protocol} has {len(asking):,} images on both sides, asking and answering: "
+            f"the split {split.protocol} has {len(asking):,} items on both sides, asking and answering: "
             f"{', '.join(shown)}{more}; delete one of each, or leave the copies out with without_overlap"
         )
     return copies(found[split.database])

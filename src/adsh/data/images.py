@@ -32,7 +32,7 @@ SUFFIXES = (  # what a folder's listing takes for an image
     *(".avif", ".bmp", ".gif", ".ico", ".jfif", ".jp2", ".jpe", ".jpeg", ".jpg"),
     *(".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tga", ".tif", ".tiff", ".webp"),
 )
-MOST_PIXELS = 1 << 26  # 67 million: 8192 x 8192
+MOST_PIXELS = 178_956_970  # where Pillow stops too: half a gigabyte decoded
 _FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "ICO", "TGA", "AVIF")
 _ORIENTATION = 0x0112  # the EXIF tag
 _UPRIGHT = {
@@ -56,8 +56,8 @@ def decode(source: bytes | str | PathLike[str], name: str | None = None) -> Pixe
             file = io.BytesIO(Path(source).read_bytes())
         except FileNotFoundError:
             raise InputError(f"{called} does not exist: put the image there, or take it off the list") from None
-        except OSError as problem:
-            raise InputError(f"{called} cannot be read: {problem.strerror}") from None
+        except (OSError, ValueError) as problem:  # ValueError: a name that no file can have
+            raise InputError(f"{called!r} cannot be read: {getattr(problem, 'strerror', problem)}") from None
     try:
         with Image.open(file, formats=_formats()) as image:
             check_size(image.size, called)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, first_line
+from ..errors import AdshError, InputError, first_line
 
 _READ_AT_ONCE = 1 << 22  # values looked at in one go
 
@@ -95,12 +95,22 @@ class Items:
         if self._array is not None:
             items = self._array[indices]
         else:
-            wanted = indices.tolist()
+            wanted, read = indices.tolist(), None
             try:
                 many = getattr(self._source, "__getitems__", None)
                 read = many(wanted) if many else [self._source[i] for i in wanted]
                 items = read if isinstance(read, np.ndarray) else np.stack([np.asarray(item) for item in read])
+            except AdshError:  # the source says itself what is wrong
+                raise
             except (KeyError, IndexError, TypeError, ValueError) as problem:
+                shapes = [getattr(item, "shape", ()) for item in read] if isinstance(read, list) else []
+                sizes = {shape[:2] for shape in shapes if len(shape) == 3}
+                if len(sizes) > 1:
+                    shown = " and ".join(f"{height} x {width}" for height, width in sorted(sizes)[:2])
+                    raise InputError(
+                        f"{self.what} holds images of several sizes, such as {shown}: give them one size with "
+                        "adsh.data.Sized(dataset, 224)"
+                    ) from None
                 raise InputError(
                     f"{self.what} cannot be read by index, one array of one shape an item "
                     f"({type(problem).__name__}: {first_line(problem)}): pass an array, or a sequence of the "

@@ -37,9 +37,9 @@ class Texts(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | list[str]:
         at = range(len(self))[index]
         if isinstance(at, int):
-            return self._bytes[self._ends[at] : self._ends[at + 1]].decode("utf-8", "surrogateescape")
+            return self._bytes[self._ends[at] : self._ends[at + 1]].decode("utf-8", "surrogatepass")
         return [self[i] for i in at]
 
 
 def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    return text.encode("utf-8", "surrogatepass")
