@@ -106,7 +106,7 @@ class Items:
                 shapes = [getattr(item, "shape", ()) for item in read] if isinstance(read, list) else []
                 sizes = {shape[:2] for shape in shapes if len(shape) == 3}
                 if len(sizes) > 1:
-                    shown = " and ".join(f"{height} x {width}" for height, width in sorted(sizes)[:2])
+                    shown = " and ".join(" x ".join(map(str, size)) for size in sorted(sizes)[:2])
                     raise InputError(
                         f"{self.what} holds images of several sizes, such as {shown}: give them one size with "
                         "adsh.data.Sized(dataset, 224)"
