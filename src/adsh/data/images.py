@@ -17,7 +17,6 @@ from __future__ import annotations
 import io
 from functools import cache
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,8 @@ def decode(source: bytes | str | PathLike[str], name: str | None = None) -> Pixe
     else:
         called = name or str(source)
         try:
-            file = io.BytesIO(Path(source).read_bytes())
+            with open(source, "rb") as held:
+                file = io.BytesIO(held.read())
         except FileNotFoundError:
             raise InputError(f"{called} does not exist: put the image there, or take it off the list") from None
         except (OSError, ValueError) as problem:  # ValueError: a name that no file can have
