@@ -52,11 +52,7 @@ def open_run(
         parts = split(dataset, chosen, trained.get("split_seed", 0) if split_seed is None else split_seed)
     if not len(parts.queries):
         raise InputError(f"protocol {parts.protocol!r} leaves no queries: train with one that does, such as holdout")
-    highest = max(int(indices.max(initial=-1)) for indices in parts.arrays().values())
-    if highest >= len(dataset):
-        raise InputError(
-            f"the split speaks of item {highest}, but {data} has {len(dataset):,} items: give the same data"
-        )
+    parts.check(len(dataset))
     database = dataset.subset(parts.database)
     other = differences(fingerprint(as_items(database), database.labels), model.fingerprint_)
     if model.fingerprint_ and other:

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -115,7 +115,8 @@ def replacing_file(path: Path) -> Iterator[BinaryIO]:
     except OSError as problem:
         raise FolderError(f"cannot write {path}: {_reason(problem)}") from None
     finally:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
 
 
 def _take_over(previous: Path, folder: Path) -> None:

@@ -18,8 +18,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .data.protocols import Split
 from .errors import FolderError, InputError, first_line
 from .files import find_whole, recover, replacing_file
@@ -67,20 +65,12 @@ class RunFolder:
 
     def write_split(self, split: Split) -> None:
         """split.npz."""
-        with replacing_file(self.path / SPLIT) as file:
-            np.savez_compressed(file, protocol=split.protocol, seed=split.seed, **split.arrays())  # type: ignore[arg-type]
+        split.save(self.path / SPLIT)
 
     def read_split(self) -> Split | None:
         """The split of the run, or None where there is none."""
         path = find_whole(self.path) / SPLIT
-        if not path.exists():
-            return None
-        try:
-            with np.load(path, allow_pickle=False) as held:
-                arrays = {name: held[name] for name in held.files if name not in ("protocol", "seed")}
-                return Split(str(held["protocol"]), int(held["seed"]), **arrays)
-        except (OSError, ValueError, KeyError, TypeError, EOFError) as problem:
-            raise FolderError(f"{path} cannot be read ({first_line(problem)}): give --protocol instead") from None
+        return Split.load(path) if path.exists() else None
 
     def log(self, event: str, **values: Any) -> None:
         """Appends an event to log.jsonl."""

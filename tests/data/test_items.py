@@ -111,6 +111,22 @@ def test_odd_arrays_arrive_as_plain_float32():
         assert feed(source) == [[3.0, 4.0], [1.0, 2.0]]
 
 
+def test_images_of_several_sizes_are_told_what_gives_them_one():
+    images = [np.zeros((4, 6, 3), np.uint8), np.zeros((5, 5, 3), np.uint8)]
+    with pytest.raises(InputError, match="such as 4 x 6 and 5 x 5: .*Sized"):
+        as_items(Lazy(2, lambda i: images[i])).take(np.array([0, 1]))
+
+
+def test_what_a_source_says_of_a_bad_item_is_passed_on(tmp_path):
+    def broken(i):
+        if i:
+            raise InputError("b.jpg is a broken image")
+        return np.zeros((4, 6, 3), np.uint8)
+
+    with pytest.raises(InputError, match="^b.jpg is a broken image$"):
+        as_items(Lazy(2, broken)).take(np.array([0, 1]))
+
+
 def test_too_few_items_back_are_told():
     class Short(LazyBatches):
         def __getitems__(self, indices):

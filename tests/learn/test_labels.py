@@ -90,3 +90,15 @@ def test_classes_of_any_integer_type_are_counted_and_renumbered(dtype):
     assert sets.names == (3, 5, 100)
     assert np.array_equal(np.array([3, 5, 100])[sets.ids], values)
     assert sets.sizes.tolist() == [(values == v).sum() for v in (3, 5, 100)]
+
+
+def test_labels_may_be_called_by_other_names_and_put_over_other_points():
+    labels = LabelSets.of(np.array([[1, 0], [1, 1], [0, 0]])).called(["cat", "dog"])
+    assert [labels.names_of(int(i)) for i in labels.ids] == [("cat",), ("cat", "dog"), ()]
+    again = labels.over(labels.ids[[2, 2, 0]])
+    assert [again.names_of(int(i)) for i in again.ids] == [(), (), ("cat",)]
+    assert again.sizes.sum() == 3
+    with pytest.raises(InputError, match="1 names are given for 2 tags"):
+        labels.called(["cat"])
+    with pytest.raises(InputError, match="ids hold 3"):
+        labels.over(np.array([3]))

@@ -15,7 +15,7 @@ import typer
 
 from .. import __version__
 from ..errors import AdshError, AdshWarning, first_line
-from . import compare, demo, encode, evaluate, info, train
+from . import compare, data, demo, encode, evaluate, info, train
 from .show import Stopped, say
 
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this typer keeps click
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 for verb in (demo, train, encode, evaluate, compare, info):
     app.command(verb.__name__.rpartition(".")[2], epilog=f"Example:  {verb.EXAMPLE}")(verb.command)
+app.add_typer(data.app)
 
 
 @app.callback(invoke_without_command=True, epilog="Start here:  adsh demo")

@@ -16,12 +16,14 @@ class Dataset(ABC):
     """A length, items by index, labels and keys. Items are read when asked for, one by one or many at once.
 
     An item is an image, uint8 (H, W, 3), of its own size, or a row of features (d,).
+    Tag t of the labels is called classes[t].
     """
 
     name: str  # what people call the source
     labels: LabelSets | None  # None where nothing is labelled
     classes: tuple[str, ...]  # the labels' names, in the source's order
     keys: Sequence[str]  # stable, one an item: a path, a number, whatever leads back to it
+    test_from: int | None = None  # items from here on are the published test part, where the source has one
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, first_line
+from ..errors import AdshError, InputError, first_line
 from .arrays import ArrayDataset
+from .dataset import Subset
 
 _SPREAD = 4096
 _READ_AT_ONCE = 1 << 22  # values looked at in one go
@@ -23,6 +24,9 @@ class Items:
 
     def __init__(self, source: Any, what: str = "inputs") -> None:
         self.what = what
+        self._chosen: NDArray[np.int64] | None = None  # of the array, where the source is a part of one
+        if isinstance(source, Subset) and isinstance(source.whole, ArrayDataset):
+            source, self._chosen = source.whole, source.indices
         self._source, self._array = source, self._as_array(source)
         if not len(self):
             raise InputError(f"{what} is empty: give at least one item")
@@ -46,7 +50,8 @@ class Items:
             self._checked = True
 
     def __len__(self) -> int:
-        return len(self._source if self._array is None else self._array)
+        held = self._chosen if self._chosen is not None else self._source if self._array is None else self._array
+        return len(held)
 
     def take(self, indices: NDArray[Any]) -> NDArray[Any]:
         """(b, …) the items at these indices: float32 features, or uint8 images."""
@@ -102,14 +107,24 @@ class Items:
     def _read(self, indices: NDArray[Any]) -> NDArray[Any]:
         items: NDArray[Any]
         if self._array is not None:
-            items = self._array[indices]
+            items = self._array[indices if self._chosen is None else self._chosen[indices]]
         else:
-            wanted = indices.tolist()
+            wanted, read = indices.tolist(), None
             try:
                 many = getattr(self._source, "__getitems__", None)
                 read = many(wanted) if many else [self._source[i] for i in wanted]
                 items = read if isinstance(read, np.ndarray) else np.stack([np.asarray(item) for item in read])
+            except AdshError:  # the source says itself what is wrong
+                raise
             except (KeyError, IndexError, TypeError, ValueError) as problem:
+                shapes = [getattr(item, "shape", ()) for item in read] if isinstance(read, list) else []
+                sizes = {shape[:2] for shape in shapes if len(shape) == 3}
+                if len(sizes) > 1:
+                    shown = " and ".join(" x ".join(map(str, size)) for size in sorted(sizes)[:2])
+                    raise InputError(
+                        f"{self.what} holds images of several sizes, such as {shown}: give them one size with "
+                        "adsh.data.Sized(dataset, 224)"
+                    ) from None
                 raise InputError(
                     f"{self.what} cannot be read by index, one array of one shape an item "
                     f"({type(problem).__name__}: {first_line(problem)}): pass an array, or a sequence of the "

@@ -1,51 +1,166 @@
-"""Who asks and who answers: splits drawn from a seed, as arrays of indices that are saved with the run."""
+"""The splits that papers report on, by name, drawn from a seed.
+
+A protocol reads the labels and the seed alone, so a split can be drawn before any image is read; whether an image
+is on both sides under two names is a question to their content, which `check_overlap` answers.
+
+    name      for        queries              validation   database                training
+    holdout   anything   a tenth, <= 1,000    -            the others              -
+    all       anything   -                    -            every item              -
+    paper     CIFAR-10   1,000                1,000        the others (58,000)     500 a class of the database
+    59k       CIFAR-10   100 a class          -            the others (59,000)     500 a class of the database
+    54k       CIFAR-10   100 a class          -            the others (54,000)     500 a class, beside the database
+    50k       CIFAR-10   the published test   -            the others (50,000)     500 a class of the database
+    nuswide   NUS-WIDE   2,100                2,100        the others              10,500 of the database
+    coco      MS-COCO    5,000                -            the others              10,000 of the database
+    coco17    coco17     1,000                -            the others              5,000 of the database
+
+`paper` means `nuswide` for a dataset of that name. `training` is for the methods that learn from a sample; where it
+is empty, they learn from the database.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
 from .dataset import Dataset
+from .splits import Indices, Split
 
-Indices = NDArray[np.int64]
+__all__ = ["PROTOCOLS", "Indices", "Split", "split"]
 
 _HELD_OUT, _AT_MOST = 0.1, 1000  # of the protocol `holdout`
 
 
-def _none() -> Indices:
-    return np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Split:
-    """Indices into a dataset, each ascending. Queries and validation items are never in the database."""
-
-    protocol: str
-    seed: int
-    queries: Indices = field(default_factory=_none)
-    database: Indices = field(default_factory=_none)
-    validation: Indices = field(default_factory=_none)
-    training: Indices = field(default_factory=_none)  # of the database: what the methods that sample learn from
-
-    def arrays(self) -> dict[str, Indices]:
-        """The arrays by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("protocol", "seed")}
-
-
 def split(dataset: Dataset, protocol: str = "holdout", seed: int = 0) -> Split:
-    """The split of that name, drawn from the seed.
+    """The split of that name, drawn from the seed; the names are in the head of this file."""
+    if protocol == "paper" and dataset.name == "nuswide":
+        protocol = "nuswide"
+    if protocol not in PROTOCOLS:
+        raise InputError(f"protocol={protocol!r}: choose {', '.join(PROTOCOLS)}")
+    if seed < 0:
+        raise InputError(f"seed={seed}: give 0 or more")
+    return PROTOCOLS[protocol](_Draw(dataset, protocol, seed))
 
-    holdout   a tenth of the items, at most 1,000, ask; the others are the database
-    all       every item is in the database, and nobody asks
-    """
-    n = len(dataset)
-    if protocol == "all":
-        return Split(protocol, seed, database=np.arange(n))
-    if protocol == "holdout":
-        count = min(max(1, round(n * _HELD_OUT)), _AT_MOST)
-        order = np.random.default_rng(seed).permutation(n)
-        return Split(protocol, seed, queries=np.sort(order[:count]), database=np.sort(order[count:]))
-    raise InputError(f"protocol={protocol!r}: choose holdout or all")
+
+class _Draw:
+    """The items not drawn yet, and the seed's generator."""
+
+    def __init__(self, dataset: Dataset, protocol: str, seed: int) -> None:
+        self.dataset, self.protocol, self.seed = dataset, protocol, seed
+        self.rng = np.random.default_rng(seed)
+        self.left = np.arange(len(dataset))
+
+    def items(self, count: int) -> Indices:
+        """So many items at random, taken out of what is left."""
+        if count >= len(self.left):
+            raise self.too_small(f"{count:,} of the {len(self.left):,} items left")
+        return self.take(np.sort(self.rng.choice(self.left, count, replace=False)))
+
+    def a_class(self, count: int, keep: bool = False) -> Indices:
+        """So many items of each class at random; with `keep` they stay among what is left."""
+        labels = self.dataset.labels
+        if labels is None or (np.diff(labels.starts) > 1).any():
+            raise InputError(
+                f"protocol={self.protocol!r} draws by class, and {self.dataset.name} has "
+                f"{'no labels' if labels is None else 'several labels an item'}: choose holdout"
+            )
+        of_each = labels.ids[self.left]
+        drawn = []
+        for number in np.flatnonzero((labels.sizes > 0) & ~labels.empty):
+            members = self.left[of_each == number]
+            if count > len(members):
+                called = labels.names_of(int(number))[0]
+                raise self.too_small(f"{count:,} of the {len(members):,} items left of the class {called}")
+            drawn.append(self.rng.choice(members, count, replace=False))
+        found = np.sort(np.concatenate(drawn))
+        return found if keep else self.take(found)
+
+    def take(self, found: Indices) -> Indices:
+        """`found`, taken out of what is left."""
+        self.left = np.setdiff1d(self.left, found, assume_unique=True)
+        return found
+
+    def of_the_rest(self, count: int) -> Indices:
+        """So many of what is left at random, which stay there."""
+        if count > len(self.left):
+            raise self.too_small(f"{count:,} of the {len(self.left):,} items left")
+        return np.sort(self.rng.choice(self.left, count, replace=False))
+
+    def too_small(self, asked: str) -> InputError:
+        """What to say where there is too little to draw from."""
+        return InputError(
+            f"protocol={self.protocol!r} draws {asked}: {self.dataset.name} is too small for it; choose holdout"
+        )
+
+    def split(self, queries: Indices, validation: Indices | None = None, training: Indices | None = None) -> Split:
+        """The split whose database is what is left."""
+        none = np.empty(0, dtype=np.int64)
+        return Split(
+            self.protocol,
+            self.seed,
+            queries=queries,
+            database=self.left,
+            validation=none if validation is None else validation,
+            training=none if training is None else training,
+        )
+
+
+def _all(draw: _Draw) -> Split:
+    return draw.split(np.empty(0, dtype=np.int64))
+
+
+def _holdout(draw: _Draw) -> Split:
+    n = len(draw.dataset)
+    count = min(max(1, round(n * _HELD_OUT)), _AT_MOST)
+    return draw.split(draw.take(np.sort(draw.rng.permutation(n)[:count])))
+
+
+def _paper(draw: _Draw) -> Split:
+    queries, validation = draw.items(1000), draw.items(1000)
+    return draw.split(queries, validation, draw.a_class(500, keep=True))
+
+
+def _59k(draw: _Draw) -> Split:
+    queries = draw.a_class(100)
+    return draw.split(queries, training=draw.a_class(500, keep=True))
+
+
+def _54k(draw: _Draw) -> Split:
+    queries = draw.a_class(100)
+    return draw.split(queries, training=draw.a_class(500))
+
+
+def _50k(draw: _Draw) -> Split:
+    start = draw.dataset.test_from
+    if start is None:
+        raise InputError(f"protocol='50k' asks with the published test part, and {draw.dataset.name} has none")
+    queries = draw.take(np.arange(start, len(draw.dataset)))
+    return draw.split(queries, training=draw.a_class(500, keep=True))
+
+
+def _nuswide(draw: _Draw) -> Split:
+    queries, validation = draw.items(2100), draw.items(2100)
+    return draw.split(queries, validation, draw.of_the_rest(10_500))
+
+
+def _coco(draw: _Draw) -> Split:
+    return draw.split(draw.items(5000), training=draw.of_the_rest(10_000))
+
+
+def _coco17(draw: _Draw) -> Split:
+    return draw.split(draw.items(1000), training=draw.of_the_rest(5000))
+
+
+PROTOCOLS: dict[str, Callable[[_Draw], Split]] = {
+    "holdout": _holdout,
+    "all": _all,
+    "paper": _paper,
+    "59k": _59k,
+    "54k": _54k,
+    "50k": _50k,
+    "nuswide": _nuswide,
+    "coco": _coco,
+    "coco17": _coco17,
+}

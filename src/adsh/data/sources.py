@@ -1,23 +1,70 @@
-"""A source by name or path: `open_source("digits")`, `open_source("features.npy", labels="labels.npy")`."""
+"""A source by name or path: `open_source("cifar10")`, `open_source("photos/")`, `open_source("list.csv")`."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import InputError
+from ..errors import FolderError, InputError
+from . import manifest
 from .arrays import open_arrays
+from .cifar10 import is_cifar10, open_cifar10
+from .coco import open_coco
+from .coco17 import open_coco17
 from .dataset import Dataset
 from .digits import open_digits
+from .folder import open_folder
+from .lists import open_list
+from .nuswide import open_nuswide
 
-NAMED = {"digits": open_digits}
+ROOT = "ADSH_DATA"  # the environment variable that names the folder of the named sources
+
+_ROOTED: dict[str, Callable[[Path], Dataset]] = {
+    "cifar10": open_cifar10,
+    "coco": open_coco,
+    "coco17": open_coco17,
+    "nuswide": open_nuswide,
+}
+NAMED = ("digits", *_ROOTED)
+_PATHS = "a folder with a sub-folder a class, a .csv, .tsv, .jsonl or .txt list, a .npy or .npz, or CIFAR-10's .tar.gz"
 
 
 def open_source(source: str | Path, *, root: str | Path | None = None, labels: str | Path | None = None) -> Dataset:
-    """The dataset of that name, or at that path. `labels` is a .npy of labels for a file of arrays."""
-    if source in NAMED:
-        return NAMED[str(source)](None if root is None else Path(root))
+    """The dataset of that name, or at that path.
+
+    root      where a named source lies, $ADSH_DATA/SOURCE unless given; for a list, what its paths are relative to
+    labels    a .npy of labels, for a file of arrays
+    """
+    name = str(source)
+    at = None if root is None else Path(root)
     path = Path(source)
+    if labels is not None and path.suffix not in (".npy", ".npz"):
+        raise InputError(f"labels={str(labels)!r} goes with a .npy or .npz: {name} has its own labels")
+    if name == "digits":
+        return open_digits()
+    if name in _ROOTED:
+        return _ROOTED[name](source_root(name, at))
     if path.suffix in (".npy", ".npz"):
         return open_arrays(path, None if labels is None else Path(labels))
-    names = ", ".join(NAMED)
-    raise InputError(f"{str(source)!r} is no source: give one of {names}, or the path of a .npy or .npz file")
+    if path.suffix in manifest.SUFFIXES:
+        return manifest.open_manifest(path, at)
+    if not path.exists():
+        raise InputError(f"{name!r} is no source and no path: give one of {', '.join(NAMED)}, or {_PATHS}")
+    if is_cifar10(path):
+        return open_cifar10(path)
+    if path.suffix == ".txt":
+        return open_list(path, at)
+    if path.is_dir():
+        return open_folder(path)
+    raise InputError(f"{name!r} is a file of no known kind: give {_PATHS}")
+
+
+def source_root(name: str, root: Path | None = None) -> Path:
+    """Where a named source lies: `root`, or its folder in $ADSH_DATA."""
+    if root is not None:
+        return root
+    base = os.environ.get(ROOT)
+    if not base:
+        raise FolderError(f"{name} needs a root: give root= (--root) its folder, or set ${ROOT} to the folder above")
+    return Path(base) / name

@@ -97,6 +97,16 @@ class LabelSets:
         """The labels of these points, in this order, with the same table of sets."""
         return _build(type(self), self.ids[indices], self.starts, self.tags, self.names)
 
+    def called(self, names: Sequence[Hashable]) -> LabelSets:
+        """The same labels with tag t called names[t]; nothing of size n is copied."""
+        if len(names) != len(self.names):
+            raise InputError(f"{len(names)} names are given for {len(self.names)} tags: give one a tag")
+        return _build(type(self), self.ids, self.starts, self.tags, names, self.sizes)
+
+    def over(self, ids: Ids) -> LabelSets:
+        """This table of sets for other points: the set of each by its number."""
+        return _build(type(self), _checked_ids(_to_numpy(ids)), self.starts, self.tags, self.names)
+
     def names_of(self, label_set: int) -> tuple[Hashable, ...]:
         """The user's names of one set's tags."""
         return tuple(self.names[t] for t in self.tags[self.starts[label_set] : self.starts[label_set + 1]])

@@ -1,0 +1,98 @@
+"""`adsh data`: get a published set, and see what a source holds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .flags import Json, Labels, Root
+from .show import as_json, facts
+
+app = typer.Typer(
+    name="data",
+    help="Get a published set, and see what a source holds.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+_SOURCE = "A name (digits, cifar10, coco, coco17, nuswide), a folder with a sub-folder a class, a list, or arrays."
+
+
+@app.command(epilog="Example:  adsh data info cifar10 --sheet cifar10.png")
+def info(
+    source: Annotated[str, typer.Argument(help=_SOURCE)],
+    root: Root = None,
+    labels: Labels = None,
+    sheet: Annotated[Path | None, typer.Option(help="Write a picture of some images of each class here.")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="List files that cannot be read and go on.")] = False,
+    json: Json = False,
+) -> None:
+    """Say how many items, classes and label sets a source has, how alike they are, and how many are duplicates.
+
+    Every item is read once: files that cannot be are found here, before training, all of them.
+    """
+    from ..data import check_readable, contact_sheet, open_source, summary
+
+    dataset = open_source(source, root=root, labels=labels)
+    with _bar("items", len(dataset)) as progress:
+        read = check_readable(dataset, skip_bad=skip_bad, progress=lambda done: progress(done, len(dataset)))
+    told = summary(read.dataset, read.digests)
+    if read.bad:
+        told["unreadable"] = len(read.bad)
+    if sheet is not None:
+        told["sheet"] = str(contact_sheet(read.dataset, sheet))
+    if json:
+        listed = {"bad": [{"key": key, "reason": reason} for key, reason in read.bad]} if read.bad else {}
+        as_json({**told, **listed})
+        return
+    facts({name: _words(value) for name, value in told.items()})
+    for key, reason in read.bad:
+        print(f"  {key}: {reason}")
+
+
+@app.command(epilog="Example:  adsh data get cifar10 --root data/cifar10")
+def get(
+    source: Annotated[str, typer.Argument(help="The set to download: cifar10.")],
+    root: Annotated[Path | None, typer.Option(help="The folder to put it in; else $ADSH_DATA/SOURCE.")] = None,
+    json: Json = False,
+) -> None:
+    """Download a published set, check its digest, and go on where an earlier download broke."""
+    from ..data.get_cifar10 import get_cifar10
+    from ..data.sources import source_root
+    from ..errors import InputError
+
+    if source != "cifar10":
+        raise InputError(f"{source!r} cannot be downloaded: only cifar10 can; get others from those who publish them")
+    with _bar("bytes", 0) as progress:
+        path = get_cifar10(source_root(source, root), progress=progress)
+    if json:
+        as_json({"source": source, "path": str(path)})
+    else:
+        facts({"source": source, "path": path})
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "none, there are no labels"
+    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@contextmanager
+def _bar(unit: str, total: int) -> Iterator[Callable[[int, int], None]]:
+    """Called with how much is done, of how much; shown on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda done, of: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    with Progress(BarColumn(20), count, TimeRemainingColumn(), console=Console(stderr=True)) as shown:
+        task = shown.add_task("", total=total or None)
+        yield lambda done, of: shown.update(task, completed=done, total=of or None)

@@ -1,0 +1,177 @@
+"""`cifar10`: 60,000 images of 32 x 32 in 10 classes, from any of the forms people have it in.
+
+    cifar-10-python.tar.gz   or its folder cifar-10-batches-py (data_batch_1 … data_batch_5, test_batch)
+    cifar-10-binary.tar.gz   or its folder cifar-10-batches-bin (data_batch_1.bin …, test_batch.bin)
+    sheet_0.webp … sheet_5.webp and labels.npy: mosaics of 100 x 100 images, row by row
+    a folder of image files  train/airplane/00001.png … and test/…, or airplane/00001.png … alone
+
+All give the same images in the same order: data_batch_1 to 5, then the test batch, which starts at `test_from`.
+Image files keep that order where the number in their name is the image's place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from ..errors import FolderError, InputError, first_line
+from ..learn.labels import LabelSets
+from .archives import members
+from .arrays import ArrayDataset, named
+from .batch_pickle import read_batch
+from .dataset import Dataset
+from .folder import list_images
+from .image_files import ImageFiles
+from .npz import load_npy
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+ARCHIVE, FOLDER = "cifar-10-python.tar.gz", "cifar-10-batches-py"
+BINARY_ARCHIVE, BINARY_FOLDER = "cifar-10-binary.tar.gz", "cifar-10-batches-bin"
+PIXELS_SHA256 = "0ac3ab5c78edb36ac68f69e287fd8f957b2d4f820b80e5fa9bd05c810fc0d95d"  # of all images, (60000, 32, 32, 3)
+BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
+_SHEETS = [f"sheet_{i}.webp" for i in range(6)]
+_PARTS = ("train", "test")
+
+Batch = tuple[NDArray[np.uint8], NDArray[np.integer[Any]]]  # images (k, 32, 32, 3), labels (k,)
+
+
+def open_cifar10(root: Path) -> Dataset:
+    """CIFAR-10 from a folder that holds one of its forms, or from one of the archives."""
+    opened = _opened(root)
+    if opened is None:
+        state = "holds none of its forms" if root.exists() else "does not exist"
+        raise FolderError(
+            f"{root} {state}, so there is no CIFAR-10: put {ARCHIVE} there, or run: adsh data get cifar10 --root {root}"
+        )
+    return opened
+
+
+def is_cifar10(path: Path) -> bool:
+    """Whether a path that a user gave is plainly one of CIFAR-10's published forms."""
+    if path.is_file():
+        return path.name.endswith((".tar.gz", ".tgz"))
+    return any((path / name).is_file() for name in (BATCHES[0], f"{BATCHES[0]}.bin", _SHEETS[0]))
+
+
+def _opened(root: Path) -> Dataset | None:
+    if root.is_file():
+        return _from_archive(root)
+    for folder in (root, root / FOLDER, root / BINARY_FOLDER):
+        for suffix, read in (("", _python_batch), (".bin", _binary_batch)):
+            if (folder / (BATCHES[0] + suffix)).is_file():
+                files = ((name, _bytes(folder / (name + suffix))) for name in BATCHES)
+                return _dataset([read(held, str(folder / (name + suffix))) for name, held in files])
+    for archive in (ARCHIVE, BINARY_ARCHIVE):
+        if (root / archive).is_file():
+            return _from_archive(root / archive)
+    if (root / _SHEETS[0]).is_file():
+        return _from_sheets(root)
+    return _from_image_files(root) if root.is_dir() else None
+
+
+def _from_archive(path: Path) -> Dataset:
+    batches: dict[str, Batch] = {}
+    for name, held in members(path):
+        plain = name.removesuffix(".bin")
+        if plain in BATCHES:
+            read: Callable[[bytes, str], Batch] = _binary_batch if name.endswith(".bin") else _python_batch
+            batches[plain] = read(held, f"{path}: {name}")
+    missing = [name for name in BATCHES if name not in batches]
+    if missing:
+        raise InputError(f"{path} lacks {', '.join(missing)}: it is not CIFAR-10's archive, or not all of it")
+    return _dataset([batches[name] for name in BATCHES])
+
+
+def _python_batch(held: bytes, name: str) -> Batch:
+    batch = read_batch(held, name)
+    pixels, labels = batch.get("data"), batch.get("labels")
+    if (
+        not isinstance(pixels, np.ndarray)
+        or pixels.ndim != 2
+        or pixels.shape[1] != 3072
+        or not isinstance(labels, list)
+    ):
+        raise InputError(f"{name} holds {', '.join(batch) or 'nothing'}: a batch has data of 3,072 columns, and labels")
+    return _images(pixels), np.array(labels, dtype=np.int64)
+
+
+def _binary_batch(held: bytes, name: str) -> Batch:
+    """A record is a byte of label, then the red, green and blue plane."""
+    if not held or len(held) % 3073:
+        raise InputError(f"{name} has {len(held):,} bytes, no multiple of 3,073: it is not whole, get it again")
+    records = np.frombuffer(held, dtype=np.uint8).reshape(-1, 3073)
+    return _images(records[:, 1:]), records[:, 0]
+
+
+def _images(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(planes.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise FolderError(f"{path} cannot be read ({problem.strerror}): CIFAR-10 needs all six batches") from None
+
+
+def _from_sheets(root: Path) -> Dataset:
+    batches = []
+    labels = np.asarray(load_npy(root / "labels.npy"))
+    for at, name in enumerate(_SHEETS):
+        try:
+            with Image.open(root / name) as sheet:
+                pixels = np.asarray(sheet.convert("RGB"))
+            rows, columns = (side // 32 for side in pixels.shape[:2])
+            tiles = pixels.reshape(rows, 32, columns, 32, 3).transpose(0, 2, 1, 3, 4)
+        except (OSError, ValueError) as problem:
+            raise FolderError(f"{root / name} is no sheet of 32 x 32 images ({first_line(problem)})") from None
+        count = rows * columns
+        batches.append((tiles.reshape(count, 32, 32, 3), labels[at * count : (at + 1) * count]))
+    return _dataset(batches)
+
+
+def _dataset(batches: Sequence[Batch]) -> ArrayDataset:
+    """The batches in order, the last of them the test batch."""
+    for at, (images, labels) in enumerate(batches):
+        if len(images) != len(labels):
+            raise InputError(f"{BATCHES[at]} has {len(images):,} images and {len(labels):,} labels: get CIFAR-10 again")
+    images = np.concatenate([images for images, _ in batches])
+    labels = np.concatenate([labels for _, labels in batches])
+    test = len(images) - len(batches[-1][0])
+    keys = [f"train/{i:05}" for i in range(test)] + [f"test/{i:05}" for i in range(len(images) - test)]
+    return ArrayDataset(images, labels, keys=keys, classes=CLASSES, name="cifar10", test_from=test)
+
+
+def _from_image_files(root: Path) -> Dataset | None:
+    """Class folders, or class folders in train/ and test/. Files are read when they are asked for."""
+    keys = list_images(root)
+    parts = {key.split("/")[0] for key in keys}
+    if parts == set(_PARTS):
+        placed = [(_PARTS.index(key.split("/")[0]), key) for key in keys]
+    else:
+        placed = [(0, key) for key in keys]
+    classes = [key.split("/")[-2] if "/" in key else "" for key in keys]
+    if not keys or not set(classes) <= set(CLASSES):
+        return None
+    ordered = sorted(zip(placed, classes, strict=True), key=lambda one: (one[0][0], _place(one[0][1]), one[0][1]))
+    labels = named(LabelSets.of(np.array([CLASSES.index(called) for _, called in ordered])), CLASSES, "cifar10")
+    test = sum(part == 0 for (part, _), _ in ordered)
+    if test == len(keys):  # one part: the numbers tell the images' places only if each has its own
+        numbers = {_place(key) for key in keys}
+        known = 50_000 if len(numbers) == len(keys) == 60_000 else None
+    else:
+        known = test
+    in_order = [key for (_, key), _ in ordered]
+    return ImageFiles(root, in_order, labels, classes=CLASSES, name="cifar10", test_from=known)
+
+
+def _place(key: str) -> int:
+    """The number in a file's name."""
+    digits = re.search(r"\d+", key.rsplit("/", 1)[-1])
+    return int(digits[0]) if digits else -1

@@ -1,0 +1,93 @@
+"""`coco`: MS-COCO's images with the categories of the objects in them as labels.
+
+    annotations/instances_train2014.json   (and any other instances_PART.json of the same year)
+    train2014/COCO_train2014_000000000009.jpg, or images/train2014/…
+
+An image's labels are the categories of its annotations; images without any annotation are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import FolderError, InputError, first_line
+from ..learn.labels import LabelSets
+from .image_files import ImageFiles, without_missing
+
+_PROBED = 100  # images looked for to see which folder they are in
+
+
+def open_coco(root: Path) -> ImageFiles:
+    """COCO from its root folder, all parts together, or from one instances_PART.json in annotations/."""
+    files = [root] if root.is_file() else sorted((root / "annotations").glob("instances_*.json"))
+    if not files:
+        raise FolderError(f"{root} has no annotations/instances_*.json: give the folder that holds annotations")
+    years = {"".join(re.findall(r"\d{4}", file.stem)) for file in files}
+    if len(years) > 1:  # the same images, divided anew
+        raise InputError(
+            f"{root} has annotations of {' and '.join(sorted(years))}, which share images: "
+            f"give the path of one file, such as {files[0]}"
+        )
+    base = files[0].resolve().parent.parent
+    keys: list[str] = []
+    rows: list[Any] = []
+    categories: dict[int, str] = {}
+    for file in files:
+        images, pairs, named = _read(file)
+        if categories and named != categories:
+            raise InputError(f"{file} has other categories than {files[0]}: use annotations of one version")
+        categories = named
+        part = _part(base, file.stem.removeprefix("instances_"), list(images.values())[:_PROBED])
+        column = {number: at for at, number in enumerate(sorted(categories))}
+        row = {number: at for at, number in enumerate(images)}
+        hot = np.zeros((len(images), len(categories)), dtype=bool)
+        try:
+            hot[[row[image] for image, _ in pairs], [column[category] for _, category in pairs]] = True
+        except KeyError as problem:
+            raise InputError(
+                f"{file} has an annotation of the unknown image or category {problem}: get it again"
+            ) from None
+        used = np.flatnonzero(hot.any(axis=1))
+        names = list(images.values())
+        keys += [part + names[i] for i in used.tolist()]
+        rows.append(hot[used])
+    if not keys:
+        raise InputError(f"{root}: no image has an annotation: get the annotations again")
+    classes = [categories[number] for number in sorted(categories)]
+    labels = LabelSets.of(np.concatenate(rows)).called(classes)
+    return without_missing(ImageFiles(base, keys, labels, classes=classes, name="coco"))
+
+
+def _read(file: Path) -> tuple[dict[int, str], list[tuple[int, int]], dict[int, str]]:
+    """Images by number, (image, category) of every annotation, and categories by number."""
+    try:
+        with file.open(encoding="utf-8") as stream:
+            held = json.load(stream, object_hook=_trimmed)
+        images = {image["id"]: image["file_name"] for image in held["images"]}
+        categories = {category["id"]: category["name"] for category in held["categories"]}
+        return images, held["annotations"], categories
+    except OSError as problem:
+        raise FolderError(f"{file} cannot be read: {problem.strerror}") from None
+    except (ValueError, KeyError, TypeError) as problem:
+        raise InputError(
+            f"{file} is not COCO's instances ({type(problem).__name__}: {first_line(problem)}): "
+            "it needs images, annotations and categories"
+        ) from None
+
+
+def _trimmed(held: dict[str, Any]) -> Any:
+    """An annotation as (image, category): outlines, most of the file, are let go as soon as they are read."""
+    if "image_id" in held and "category_id" in held:
+        return held["image_id"], held["category_id"]
+    return held
+
+
+def _part(base: Path, part: str, some: list[str]) -> str:
+    """The folder, relative to `base`, that holds most of these images of a part."""
+    places = (f"{part}/", f"images/{part}/", "images/", "")
+    return max(places, key=lambda place: sum((base / place / name).is_file() for name in some))

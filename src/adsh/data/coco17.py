@@ -1,0 +1,60 @@
+"""`coco17`: 15,925 COCO images at 128 x 128 with 17 of its categories, packed in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FolderError, InputError
+from ..learn.labels import LabelSets
+from .dataset import Dataset
+from .images import Pixels, decode
+from .npz import Npz
+
+FILE = "coco17_128.npz"
+CLASSES = (
+    *("bicycle", "car", "motorcycle", "airplane", "bus", "train", "truck", "boat", "traffic light"),
+    *("fire hydrant", "stop sign", "parking meter", "bench", "bird", "cat", "dog", "horse"),
+)
+
+
+class PackedImages(Dataset):
+    """Image files one after the other in one array of bytes: file i is blob[offsets[i]:offsets[i + 1]]."""
+
+    def __init__(
+        self,
+        blob: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        labels: LabelSets,
+        *,
+        keys: list[str],
+        classes: tuple[str, ...],
+        name: str,
+    ) -> None:
+        if not len(keys) == len(labels) == len(offsets) - 1 or (np.diff(offsets) < 0).any() or offsets[-1] > len(blob):
+            raise InputError(
+                f"{name} has {len(offsets) - 1:,} images, {len(labels):,} labels and {len(keys):,} keys in "
+                f"{len(blob):,} bytes, and they do not fit together: get the file again"
+            )
+        self.blob, self.offsets, self.labels = blob, offsets, labels
+        self.keys, self.classes, self.name = keys, classes, name
+
+    def __getitem__(self, index: int) -> Pixels:
+        at = range(len(self))[index]
+        start, end = self.offsets[at], self.offsets[at + 1]
+        return decode(self.blob[start:end].tobytes(), f"{self.name}, image {self.keys[index]}")
+
+
+def open_coco17(root: Path) -> PackedImages:
+    """The images of coco17_128.npz, in `root` or given itself; a key is the image's number, as 000042."""
+    path = root / FILE if root.is_dir() else root
+    held = Npz(path)
+    lacking = [name for name in ("blob", "offsets", "Y", "image_no") if name not in held]
+    if lacking:
+        raise FolderError(f"{path} lacks {', '.join(lacking)}: it is not {FILE}")
+    labels = LabelSets.of(np.asarray(held["Y"])).called(CLASSES)
+    keys = [f"{number:06}" for number in held["image_no"].tolist()]
+    offsets = np.asarray(held["offsets"])
+    return PackedImages(held["blob"], offsets, labels, keys=keys, classes=CLASSES, name="coco17")

@@ -1,0 +1,63 @@
+"""A folder with a sub-folder a class. Files may lie deeper; the first sub-folder is the class."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import FolderError, InputError
+from ..learn.labels import LabelSets, smallest_unsigned
+from .image_files import ImageFiles, existing_folder
+from .images import SUFFIXES
+
+
+def open_folder(root: Path, name: str | None = None) -> ImageFiles:
+    """The images below `root`, in the order of their relative paths, which are the keys.
+
+    Classes are the sub-folders that hold an image, sorted. Images beside the sub-folders have no label;
+    where there are no sub-folders at all, nothing has.
+    """
+    name = name or root.resolve().name
+    keys = list_images(existing_folder(root, "a sub-folder a class"))
+    if not keys:
+        raise InputError(f"{root} holds no image ({', '.join(SUFFIXES)}): give a folder with a sub-folder a class")
+    classes = sorted({key.split("/", 1)[0] for key in keys if "/" in key})
+    if not classes:
+        return ImageFiles(root, keys, None, name=name)
+    number = {called: i for i, called in enumerate(classes)}
+    loose = len(classes)  # the set of images beside the sub-folders, which holds no tag
+    ids = np.array([number[key.split("/", 1)[0]] if "/" in key else loose for key in keys])
+    sets = [[called] for called in classes] + ([[]] if loose in ids else [])
+    labels = LabelSets(ids.astype(smallest_unsigned(len(sets))), sets)
+    return ImageFiles(root, keys, labels, classes=classes, name=name)
+
+
+def list_images(root: Path) -> list[str]:
+    """The relative paths, with /, of all image files below a folder, sorted. Hidden files are left out."""
+    found: list[str] = []
+    seen: set[tuple[int, int]] = set()  # folders met, so that a link back up does not go round for ever
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        folder = os.path.join(root, below)
+        try:
+            status = os.stat(folder)
+            if (status.st_dev, status.st_ino) in seen:
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
+                    if os.path.splitext(entry.name)[1].lower() in _SUFFIXES and entry.is_file():
+                        found.append(below + entry.name)
+                    elif entry.is_dir():
+                        waiting.append(f"{below}{entry.name}/")
+        except OSError as problem:
+            raise FolderError(f"{folder} cannot be listed: {problem.strerror}") from None
+    return sorted(found)
+
+
+_SUFFIXES = frozenset(SUFFIXES)

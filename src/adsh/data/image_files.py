@@ -1,0 +1,80 @@
+"""Images that lie in files: read and decoded when asked for."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import AdshWarning, FolderError, InputError
+from ..learn.labels import LabelSets
+from .dataset import Dataset
+from .images import Pixels, decode
+
+
+class ImageFiles(Dataset):
+    """Image files below a folder; a key is a file's path relative to it (absolute paths stay as they are)."""
+
+    def __init__(
+        self,
+        root: Path,
+        keys: Sequence[str],
+        labels: LabelSets | None,
+        *,
+        classes: Sequence[str] = (),
+        name: str,
+        test_from: int | None = None,
+    ) -> None:
+        if not len(keys):
+            raise InputError(f"{name} holds no image: give at least one")
+        if labels is not None and len(labels) != len(keys):
+            raise InputError(f"{name} has {len(keys):,} images and {len(labels):,} labels: give one an image")
+        self.root, self.keys, self.labels = root, keys, labels
+        self.classes, self.name, self.test_from = tuple(classes), name, test_from
+        self.missing: list[str] = []  # keys that the source lists and whose files are not there
+
+    def __getitem__(self, index: int) -> Pixels:
+        return decode(os.path.join(self.root, self.keys[index]))  # for each image of an epoch: no Path is made
+
+    def path(self, index: int) -> Path:
+        """Where the image at this index lies."""
+        return self.root / self.keys[index]
+
+
+def existing_folder(path: Path, holds: str) -> Path:
+    """`path`, if it is a folder; else an error that says what it should hold."""
+    if not path.is_dir():
+        state = "is a file" if path.exists() else "does not exist"
+        raise FolderError(f"{path} {state}: give the folder that holds {holds}")
+    return path
+
+
+def without_missing(dataset: ImageFiles, shown: int = 3) -> ImageFiles:
+    """`dataset` less the images whose files are not there, which are counted, warned of, and kept in `missing`."""
+    there = np.fromiter((dataset.path(i).is_file() for i in range(len(dataset))), dtype=bool, count=len(dataset))
+    if there.all():
+        return dataset
+    missing = [dataset.keys[i] for i in np.flatnonzero(~there).tolist()]
+    some = ", ".join(missing[:shown]) + (" and others" if len(missing) > shown else "")
+    if not there.any():
+        raise FolderError(
+            f"{dataset.name}: none of {len(there):,} images is in {dataset.root} ({some}): put them there"
+        )
+    warnings.warn(
+        f"{dataset.name}: {len(missing):,} of {len(there):,} images are not in {dataset.root} and left out: {some}",
+        AdshWarning,
+        stacklevel=2,
+    )
+    at = np.flatnonzero(there)
+    kept = ImageFiles(
+        dataset.root,
+        [dataset.keys[i] for i in at.tolist()],
+        None if dataset.labels is None else dataset.labels.take(at),
+        classes=dataset.classes,
+        name=dataset.name,
+    )
+    kept.missing = missing
+    return kept

@@ -1,0 +1,139 @@
+"""From a picture file, or its bytes, to uint8 pixels (H, W, 3): one place that knows what files may hold.
+
+What is done to a file that is not plain 8-bit RGB:
+
+    EXIF orientation      applied, so that the picture stands as a viewer shows it
+    transparency          laid over white
+    16 bits a channel     the high byte is kept
+    CMYK, palette, grey   converted to RGB
+    animation             the first frame
+
+A file that cannot be decoded is answered with one line that names it. Formats whose decoders run other programs
+(EPS) are never tried, and a picture of more pixels than `MOST_PIXELS` is refused from its header, before decoding.
+"""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from ..errors import InputError, first_line
+
+Pixels = NDArray[np.uint8]
+
+SUFFIXES = (  # what a folder's listing takes for an image
+    *(".avif", ".bmp", ".gif", ".ico", ".jfif", ".jp2", ".jpe", ".jpeg", ".jpg"),
+    *(".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tga", ".tif", ".tiff", ".webp"),
+)
+MOST_PIXELS = 178_956_970  # where Pillow stops too: half a gigabyte decoded
+_FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "ICO", "TGA", "AVIF")
+_ORIENTATION = 0x0112  # the EXIF tag
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+def decode(source: bytes | str | PathLike[str], name: str | None = None) -> Pixels:
+    """The pixels of an image file, given by its path or its bytes. `name` is what errors call it."""
+    if isinstance(source, bytes):
+        called, file = name or "an image", io.BytesIO(source)
+    else:
+        called = name or str(source)
+        try:
+            with open(source, "rb") as held:
+                file = io.BytesIO(held.read())
+        except FileNotFoundError:
+            raise InputError(f"{called} does not exist: put the image there, or take it off the list") from None
+        except (OSError, ValueError) as problem:  # ValueError: a name that no file can have
+            raise InputError(f"{called!r} cannot be read: {getattr(problem, 'strerror', problem)}") from None
+    try:
+        with Image.open(file, formats=_formats()) as image:
+            check_size(image.size, called)
+            return to_pixels(image, called)
+    except InputError:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as problem:
+        raise InputError(f"{called} is too large to decode safely ({first_line(problem)}): make it smaller") from None
+    except UnidentifiedImageError:
+        kind = "an empty file" if not file.getbuffer().nbytes else "no image of a known format"
+        raise InputError(f"{called} is {kind}: replace it, or leave it out") from None
+    except Exception as problem:  # decoders raise whatever the broken bytes lead them to
+        raise InputError(f"{called} is a broken image ({first_line(problem)}): replace it, or leave it out") from None
+
+
+def check_size(size: tuple[int, int], called: str) -> None:
+    """Raises for a picture too large to decode."""
+    if size[0] * size[1] > MOST_PIXELS:
+        raise InputError(
+            f"{called} has {size[0]:,} x {size[1]:,} pixels, more than {MOST_PIXELS / 1e6:.0f} million: make it smaller"
+        )
+
+
+def to_pixels(image: Image.Image, called: str = "an image") -> Pixels:
+    """A Pillow image as uint8 (H, W, 3): upright, over white, 8 bits."""
+    upright = _UPRIGHT.get(_orientation(image))
+    if image.mode == "F":
+        raise InputError(f"{called} has floating-point pixels, whose range is unknown: save it with 8 bits a channel")
+    if image.mode.startswith("I"):
+        image = Image.fromarray(_high_bytes(np.asarray(image), called))
+    if "transparency" in image.info or image.mode in ("RGBA", "LA", "PA", "RGBa", "La"):
+        seen = image.convert("RGBA")
+        image = Image.new("RGB", seen.size, "white")
+        image.paste(seen, mask=seen.getchannel("A"))
+    elif image.mode != "RGB":
+        image = image.convert("RGB")
+    if upright is not None:
+        image = image.transpose(upright)
+    return np.array(image)
+
+
+def as_pixels(value: Any, called: str = "an image") -> Pixels:
+    """Whatever holds one image: a Pillow image, an array or tensor, a path, bytes, or {"bytes": …, "path": …}."""
+    if isinstance(value, dict) and ("bytes" in value or "path" in value):
+        value = value.get("bytes") or value.get("path")
+    if isinstance(value, bytes | str | PathLike):
+        return decode(value, called if isinstance(value, bytes) else None)
+    if isinstance(value, Image.Image):
+        check_size(value.size, called)
+        return to_pixels(value, called)
+    array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    if hasattr(value, "detach") and array.ndim == 3 and array.shape[0] in (1, 3) and array.shape[2] not in (1, 3):
+        array = array.transpose(1, 2, 0)
+    if array.ndim == 2:
+        array = array[..., None]
+    if array.ndim != 3 or array.shape[2] not in (1, 3) or array.dtype != np.uint8:
+        raise InputError(
+            f"{called} has shape {array.shape} and type {array.dtype}: give uint8 (H, W, 3), an image or a path"
+        )
+    return np.repeat(array, 3, axis=2) if array.shape[2] == 1 else array
+
+
+def _orientation(image: Image.Image) -> int:
+    try:
+        return int(image.getexif().get(_ORIENTATION, 1))
+    except Exception:  # broken EXIF data: the pixels may well be whole, and stand as they are
+        return 1
+
+
+def _high_bytes(values: NDArray[Any], called: str) -> Pixels:
+    if values.size and (values.min() < 0 or values.max() > 0xFFFF):
+        raise InputError(f"{called} has pixels of 32 bits, whose range is unknown: save it with 8 bits a channel")
+    return (values.astype(np.uint16) >> 8).astype(np.uint8)
+
+
+@cache
+def _formats() -> list[str]:
+    Image.init()
+    return [name for name in _FORMATS if name in Image.OPEN]

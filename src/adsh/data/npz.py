@@ -1,0 +1,78 @@
+"""Arrays in .npy and .npz files: memory-mapped where the bytes lie plain in the file, and never unpickled."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from ..errors import FolderError, first_line
+
+_BROKEN = (OSError, ValueError, EOFError, KeyError, struct.error, zipfile.BadZipFile, zlib.error, NotImplementedError)
+
+
+def load_npy(path: Path) -> NDArray[Any]:
+    """The array of a .npy file, memory-mapped."""
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise FolderError(f"{path} does not exist: give the path of a .npy file") from None
+    except _BROKEN as problem:
+        raise FolderError(f"{path} cannot be read as an array ({first_line(problem)}): save it again") from None
+    if not isinstance(array, np.ndarray):
+        raise FolderError(f"{path} is an .npz under another name: call it .npz")
+    return array
+
+
+class Npz(Mapping[str, NDArray[Any]]):
+    """The arrays of an .npz by name. What `numpy.savez` wrote is memory-mapped, what `savez_compressed` wrote read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with zipfile.ZipFile(path) as held:
+                self._members = {info.filename.removesuffix(".npy"): info for info in held.infolist()}
+        except FileNotFoundError:
+            raise FolderError(f"{path} does not exist: give the path of an .npz file") from None
+        except _BROKEN as problem:
+            raise FolderError(f"{path} cannot be read as an .npz ({first_line(problem)}): save it again") from None
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        member = self._members[name]
+        try:
+            if member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1:
+                mapped = self._mapped(member)
+                if mapped is not None:
+                    return mapped
+            with zipfile.ZipFile(self.path) as held, held.open(member) as file:
+                read: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+                return read
+        except _BROKEN as problem:
+            raise FolderError(f"{self.path}: {name} cannot be read ({first_line(problem)}): save it again") from None
+
+    def _mapped(self, member: zipfile.ZipInfo) -> NDArray[Any] | None:
+        """The member's bytes in place: after the zip's own header (whose two lengths are at 26) and the .npy's."""
+        with self.path.open("rb") as file:
+            file.seek(member.header_offset + 26)
+            file.seek(sum(struct.unpack("<HH", file.read(4))), 1)
+            version = npy.read_magic(file)
+            header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+            if header is None:
+                return None
+            shape, fortran, dtype = header(file)
+            if dtype.hasobject or not np.prod(shape):
+                return None  # read_array says what is wrong, or gives the empty array
+            return np.memmap(self.path, dtype, "r", file.tell(), shape, "F" if fortran else "C")

@@ -1,0 +1,69 @@
+"""All images of a dataset at one size, as a view: what a network that wants one shape takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from ..errors import InputError
+from .dataset import Dataset
+from .images import Pixels
+
+
+class Sized(Dataset):
+    """The images of `dataset`, each (size, size, 3), resized by Pillow's bilinear filter with antialiasing.
+
+    how       "crop": the shorter side becomes `resize` and the centre is cut out; "squash": both sides become
+              `size`, and the shape of things is not kept
+    resize    the shorter side before the cut; `size` unless given (256 before 224 is the usual pair)
+    """
+
+    def __init__(self, dataset: Dataset, size: int, how: str = "crop", resize: int | None = None) -> None:
+        if how not in ("crop", "squash"):
+            raise InputError(f'how={how!r}: choose "crop" or "squash"')
+        if size < 1 or (resize is not None and resize < size):
+            raise InputError(f"size={size} and resize={resize}: give a size of 1 or more, and resize no smaller")
+        self.whole, self.size, self.how, self.resize = dataset, size, how, resize or size
+        self.name, self.labels, self.classes = dataset.name, dataset.labels, dataset.classes
+        self.keys, self.test_from = dataset.keys, dataset.test_from
+
+    def __getitem__(self, index: int) -> Pixels:
+        return self._sized(self.whole[index])
+
+    def __getitems__(self, indices: Sequence[int]) -> Pixels:
+        images = np.empty((len(indices), self.size, self.size, 3), dtype=np.uint8)
+        for at, image in enumerate(self.whole.__getitems__(indices)):
+            images[at] = self._sized(image)
+        return images
+
+    def _sized(self, image: NDArray[Any]) -> Pixels:
+        if image.ndim != 3 or image.dtype != np.uint8:
+            raise InputError(f"{self.name} has items of shape {image.shape}: only images have a size to change")
+        if self.how == "squash":
+            return resized(image, self.size, self.size)
+        return centre(shorter_side(image, self.resize), self.size)
+
+
+def shorter_side(image: Pixels, size: int) -> Pixels:
+    """The image with its shorter side of this length and its shape kept, as torchvision's Resize(size)."""
+    height, width = image.shape[:2]
+    if height <= width:
+        return resized(image, size, size * width // height)
+    return resized(image, size * height // width, size)
+
+
+def resized(image: Pixels, height: int, width: int) -> Pixels:
+    """The image at this height and width; the same array where it has them already."""
+    if image.shape[:2] == (height, width):
+        return image
+    return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR))
+
+
+def centre(image: Pixels, size: int) -> Pixels:
+    """The middle (size, size) of an image that is no smaller, as torchvision's CenterCrop(size)."""
+    top, left = (round((side - size) / 2) for side in image.shape[:2])
+    return image[top : top + size, left : left + size]

@@ -1,0 +1,76 @@
+import json
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from adsh.cli.data import app
+from adsh.data import get_cifar10
+from adsh.errors import FolderError, InputError
+
+
+def run(*arguments):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def test_info_tells_what_a_source_holds(tmp_path):
+    text = run("info", "digits").output
+    for line in (
+        "items         1,797",
+        "classes       10",
+        "label_sets    10",
+        "similar_rate  0.0995",
+        "duplicates    0",
+    ):
+        assert line in text
+    told = json.loads(run("info", "digits", "--json", "--sheet", tmp_path / "sheet.png").stdout)
+    assert {"items", "classes", "label_sets", "similar_rate", "duplicates"} <= told.keys()
+    with Image.open(told["sheet"]) as image:
+        assert image.size[0] > 500
+
+
+def test_info_takes_arrays_with_and_without_labels(tmp_path):
+    np.save(tmp_path / "f.npy", np.zeros((4, 3)))
+    np.save(tmp_path / "y.npy", np.array([0, 0, 1, 1]))
+    assert re.search(r"similar_rate +none", run("info", tmp_path / "f.npy").output)
+    told = json.loads(run("info", tmp_path / "f.npy", "--labels", tmp_path / "y.npy", "--json").stdout)
+    assert (told["similar_rate"], told["duplicates"]) == (pytest.approx(1 / 3), 3)
+
+
+def test_info_lists_every_file_that_cannot_be_read(tmp_path):
+    for name in ("a/1.png", "a/2.png", "b/3.png", "b/4.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (4, 4), (len(name), int(name[2]), 0)).save(tmp_path / name)
+    for name in ("a/2.png", "b/3.png"):
+        (tmp_path / name).write_text("no picture")
+    with pytest.raises(InputError, match="2 of 4 items cannot be read: .*2.png.*3.png.*--skip-bad"):
+        run("info", tmp_path)
+    assert re.search(
+        r"items +2\n.*unreadable +2\n +a/2.png: .*\n +b/3.png: ", run("info", tmp_path, "--skip-bad").output, re.S
+    )
+    told = json.loads(run("info", tmp_path, "--skip-bad", "--json").stdout)
+    assert [one["key"] for one in told["bad"]] == ["a/2.png", "b/3.png"]
+
+
+def test_get_downloads_into_the_root_or_the_folder_of_all(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(get_cifar10, "get_cifar10", lambda root, progress: asked.append(root) or root / "archive")
+    monkeypatch.setenv("ADSH_DATA", str(tmp_path))
+    assert str(tmp_path / "cifar10" / "archive") in run("get", "cifar10").output
+    assert json.loads(run("get", "cifar10", "--root", tmp_path, "--json").stdout)["path"] == str(tmp_path / "archive")
+    assert asked == [tmp_path / "cifar10", tmp_path]
+
+
+def test_what_cannot_be_had_is_told(tmp_path, monkeypatch):
+    monkeypatch.delenv("ADSH_DATA", raising=False)
+    with pytest.raises(InputError, match="only cifar10 can"):
+        run("get", "imagenet")
+    with pytest.raises(FolderError, match="needs a root"):
+        run("get", "cifar10")
+    with pytest.raises(FolderError, match="adsh data get cifar10"):
+        run("info", "cifar10", "--root", tmp_path)

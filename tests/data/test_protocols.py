@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from adsh.data import PROTOCOLS, ArrayDataset, Split, split
+from adsh.errors import FolderError, InputError
+
+
+def cifar10(n=60_000):
+    labels = np.random.default_rng(5).permutation(np.arange(n) % 10)
+    return ArrayDataset(np.zeros((n, 1), np.uint8), labels, name="cifar10", test_from=n * 5 // 6)
+
+
+def multi_label(n, name):
+    hot = np.zeros((n, 21), dtype=np.uint8)
+    hot[np.arange(n), np.arange(n) % 21] = hot[np.arange(n), np.arange(n) % 4] = 1
+    return ArrayDataset(np.zeros((n, 1), np.uint8), hot, name=name)
+
+
+SIZES = {  # queries, validation, training, database
+    "paper": (1000, 1000, 5000, 58_000),
+    "59k": (1000, 0, 5000, 59_000),
+    "54k": (1000, 0, 5000, 54_000),
+    "50k": (10_000, 0, 5000, 50_000),
+    "holdout": (1000, 0, 0, 59_000),
+    "all": (0, 0, 0, 60_000),
+}
+
+
+@pytest.mark.parametrize("protocol", SIZES)
+def test_cifar10s_protocols_have_their_sizes(protocol):
+    dataset = cifar10()
+    made = split(dataset, protocol, seed=3)
+    assert tuple(len(p) for p in (made.queries, made.validation, made.training, made.database)) == SIZES[protocol]
+    assert (made.protocol, made.seed) == (protocol, 3)
+    made.check(len(dataset))
+    if protocol in ("59k", "54k"):
+        assert np.bincount(dataset.labels.ids[made.queries]).tolist() == [100] * 10
+    if len(made.training):
+        assert np.bincount(dataset.labels.ids[made.training]).tolist() == [500] * 10
+        assert np.isin(made.training, made.database).all() == (protocol != "54k")
+    if protocol == "50k":
+        assert made.queries.tolist() == list(range(50_000, 60_000))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name", "n", "sizes"),
+    [
+        ("paper", "nuswide", 195_834, (2100, 2100, 10_500, 191_634)),
+        ("nuswide", "database.txt", 20_000, (2100, 2100, 10_500, 15_800)),
+        ("coco", "coco", 122_218, (5000, 0, 10_000, 117_218)),
+        ("coco17", "coco17", 15_925, (1000, 0, 5000, 14_925)),
+    ],
+)
+def test_the_other_protocols_have_their_sizes(protocol, name, n, sizes):
+    made = split(multi_label(n, name), protocol)
+    assert tuple(len(p) for p in (made.queries, made.validation, made.training, made.database)) == sizes
+    made.check(n)
+
+
+@pytest.mark.parametrize("protocol", sorted(set(PROTOCOLS) - {"all", "50k"}))
+def test_a_seed_gives_one_split_and_another_seed_another(protocol):
+    dataset = cifar10()
+    first, again, other = (split(dataset, protocol, seed) for seed in (1, 1, 2))
+    for name, part in first.arrays().items():
+        assert np.array_equal(part, again.arrays()[name])
+    assert not np.array_equal(first.queries, other.queries)
+
+
+def test_protocols_that_do_not_fit_are_told():
+    for protocol in ("paper", "59k", "nuswide", "coco", "coco17"):
+        with pytest.raises(InputError, match="too small for it"):
+            split(cifar10(990), protocol)
+    with pytest.raises(InputError, match="several labels an item"):
+        split(multi_label(9000, "tags"), "59k")
+    with pytest.raises(InputError, match="no labels"):
+        split(ArrayDataset(np.zeros((9000, 1))), "54k")
+    with pytest.raises(InputError, match="published test part, and arrays has none"):
+        split(ArrayDataset(np.zeros((9000, 1)), np.arange(9000) % 2), "50k")
+    with pytest.raises(InputError, match="choose holdout, all, paper, 59k"):
+        split(cifar10(), "58k")
+    with pytest.raises(InputError, match="seed=-1"):
+        split(cifar10(), seed=-1)
+
+
+def test_a_saved_split_comes_back_as_it_was(tmp_path):
+    made = split(cifar10(), "54k", seed=7)
+    made.save(tmp_path / "split.npz")
+    back = Split.load(tmp_path / "split.npz")
+    assert (back.protocol, back.seed) == ("54k", 7)
+    for name, part in made.arrays().items():
+        assert back.arrays()[name].dtype == np.int64
+        assert np.array_equal(part, back.arrays()[name])
+    assert [path.name for path in tmp_path.iterdir()] == ["split.npz"]
+
+
+def test_files_that_are_no_split_are_told(tmp_path):
+    with pytest.raises(FolderError, match="does not exist"):
+        Split.load(tmp_path / "split.npz")
+    np.savez(tmp_path / "split.npz", queries=np.arange(3))
+    with pytest.raises(FolderError, match="is no split"):
+        Split.load(tmp_path / "split.npz")
+    (tmp_path / "split.npz").write_text("text")
+    with pytest.raises(FolderError, match="is no split"):
+        Split.load(tmp_path / "split.npz")
+    with pytest.raises(FolderError, match="cannot write"):
+        split(cifar10()).save(tmp_path / "split.npz" / "below a file.npz")
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"queries": [0, 1], "database": [1, 2]}, "1 items among queries or validation and database"),
+        ({"validation": [0, 1], "training": [1, 2]}, "and training"),
+        ({"queries": [0, 1], "validation": [1, 2]}, "among queries and validation both"),
+        ({"queries": [5]}, "hold 5, but there are 5 items"),
+        ({"database": [-1, 2]}, "hold -1"),
+        ({"database": [2, 2]}, "not ascending"),
+    ],
+)
+def test_splits_that_cannot_be_are_refused(parts, said):
+    with pytest.raises(InputError, match=said):
+        Split("own", 0, **{name: np.array(part) for name, part in parts.items()}).check(5)
