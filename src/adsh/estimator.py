@@ -44,6 +44,7 @@ class ADSH:
     preset      "modern", "fast", "paper", "authors-matlab" or "authors-pytorch": see adsh.config
     gamma, samples, outer, inner, batch_size, lr
                 values in place of the preset's: gamma, m, T_out, T_in of the paper
+    recipe      any other value of adsh.config.Recipe in place of the preset's: {"ema": 0.995, "flip": True}
     unlabelled  "network": database points without a label take no part in learning and are coded by the
                 network afterwards; "dissimilar": they take part, similar to nothing
     device      "auto", "cpu", "cuda", …
@@ -77,6 +78,7 @@ class ADSH:
         inner: int | None = None,
         batch_size: int | None = None,
         lr: float | None = None,
+        recipe: dict[str, Any] | None = None,
         unlabelled: str = "network",
         device: str = "auto",
         seed: int = 0,
@@ -92,6 +94,7 @@ class ADSH:
         self.inner = inner
         self.batch_size = batch_size
         self.lr = lr
+        self.recipe = recipe
         self.unlabelled = unlabelled
         self.device = device
         self.seed = seed
@@ -295,6 +298,7 @@ class ADSH:
 
     def _recipe(self, table: CodeTable) -> config.Recipe:
         given = {k: getattr(self, k) for k in ("gamma", "samples", "outer", "inner", "batch_size", "lr")}
+        given = {**(self.recipe or {}), **{name: value for name, value in given.items() if value is not None}}
         sets = table.label_sets
         multi = sets is not None and int(np.diff(sets.starts).max()) > 1
         spec = getattr(self.network, "adsh_spec", None)
