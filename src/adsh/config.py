@@ -44,7 +44,7 @@ class Recipe:
     # for speed and for steadier weights
     ema: float = 0.0  # share kept of the averaged weights at each step; 0 for none
     bf16: bool = False  # on a GPU
-    compile: bool = False  # on a GPU: minutes at first, then faster steps
+    compile: bool | str = False  # on a GPU: a minute at first, then faster steps; or one of torch.compile's modes
 
     def __post_init__(self) -> None:
         for name in ("samples", "outer", "inner", "batch_size"):

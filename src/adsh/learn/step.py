@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +26,9 @@ class Step:
         self.average = copy.deepcopy(network).eval().requires_grad_(False) if recipe.ema else None
         self.taken = 0
         self.rate_used = 0.0
-        self._forward = torch.compile(network) if recipe.compile and device.type == "cuda" else network
+        self._forward: Callable[[Tensor], Tensor] = network
+        if recipe.compile and device.type == "cuda":
+            self._forward = torch.compile(network, mode=recipe.compile if isinstance(recipe.compile, str) else None)
 
     @property
     def rate(self) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, cast
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -55,7 +56,9 @@ class SameConv2d(nn.Conv2d):
         out = functional.conv2d(
             input, self.weight, None, self.stride, (half + top, half + left), self.dilation, self.groups
         )
-        return out[:, :, top:, left:]
+        last = out.is_contiguous(memory_format=torch.channels_last)
+        # dense again: what follows is far slower on a view with gaps than the copy of this small output
+        return out[:, :, top:, left:].contiguous(memory_format=torch.channels_last if last else torch.contiguous_format)
 
 
 class Block(nn.Module):

@@ -1,0 +1,88 @@
+"""Trials of recipes on CIFAR-10, judged on 1,000 images held out of the database; a line of JSON each.
+
+    python runs/trials.py LOG.jsonl '{"name": "longer", "outer": 90}' '{"name": "lite2", "network": "efficientnet_lite2"}'
+
+Keys of a trial: name, network, bits, split (a seed), seed, options (of the network), and any value of a recipe. The
+queries of protocol `59k` are never looked at: 100 images a class more are held out, and ask in their place.
+"""
+
+import json
+import sys
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import adsh
+from adsh.config import Recipe
+from adsh.data import open_source, split
+from adsh.evaluate import metrics
+
+RECIPE = {field.name for field in fields(Recipe)}
+
+
+def held_out(labels, database, seed, count=100):
+    """`count` a class of the database, drawn from the seed: (validation, the rest)."""
+    rng = np.random.default_rng([seed, 1])
+    drawn = np.concatenate([rng.choice(database[labels[database] == k], count, replace=False) for k in range(10)])
+    return np.sort(drawn), np.setdiff1d(database, drawn)
+
+
+def trial(dataset, settings):
+    settings = dict(settings)
+    name, bits = settings.pop("name"), settings.pop("bits", 24)
+    network, options = settings.pop("network", "efficientnet_lite0"), settings.pop("options", {})
+    seed, drawn = settings.pop("seed", 0), settings.pop("split", 0)
+    preset = settings.pop("preset", "modern")
+    labels = dataset.labels.ids
+    asking, database = held_out(labels, split(dataset, "59k", drawn).database, drawn)
+    model = adsh.ADSH(bits, network=network, network_options=options, preset=preset, recipe=settings, seed=seed)
+    started = time.perf_counter()
+    model.fit(dataset.items[database], labels[database])
+    torch.cuda.synchronize() if torch.cuda.is_available() else None
+    record = {
+        "name": name, "network": network, "options": options, "bits": bits, "split": drawn, "seed": seed,
+        "preset": preset, "settings": settings, "fit_seconds": round(time.perf_counter() - started, 2),
+        "first_iteration": round(model.history_[0]["seconds"], 2),
+        "seconds": round(sum(r["seconds"] for r in model.history_[1:]) * len(model.history_) / (len(model.history_) - 1), 2),
+        "images": model.recipe_.outer * model.recipe_.samples * model.recipe_.inner,
+        "rows": len(model.code_table_.count), "device": str(model.device_),
+    }  # fmt: skip
+    for mirror in (False, True):
+        model.recipe_ = replace(model.recipe_, mirror=mirror)
+        with torch.autocast(model.device_.device.type, torch.bfloat16, enabled=model.device_.device.type == "cuda"):
+            queries = model.encode(dataset.items[asking])
+            coded = model.encode(dataset.items[database[::4]]) if mirror else None
+        mark = "_mirror" if mirror else ""
+        record[f"map{mark}"] = round(
+            metrics.mean_average_precision(
+                queries, model.database_codes_, labels[asking], labels[database], bits=bits
+            ), 5)  # fmt: skip
+        if coded is not None:
+            record["map_network_mirror"] = round(
+                metrics.mean_average_precision(queries, coded, labels[asking], labels[database[::4]], bits=bits), 5
+            )
+    return record
+
+
+def main():
+    torch.backends.cudnn.benchmark = False
+    dataset = open_source("cifar10")
+    with Path(sys.argv[1]).open("a") as log:
+        for text in sys.argv[2:]:
+            settings = json.loads(text)
+            unknown = set(settings) - RECIPE - {"name", "network", "options", "bits", "split", "seed", "preset"}
+            assert not unknown, unknown
+            try:
+                record = trial(dataset, settings)
+            except Exception as problem:  # the others still run
+                record = {**settings, "failed": f"{type(problem).__name__}: {problem}"[:300]}
+            print(json.dumps(record), flush=True)
+            log.write(json.dumps(record) + "\n")
+            log.flush()
+
+
+if __name__ == "__main__":
+    main()
