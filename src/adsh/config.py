@@ -44,7 +44,7 @@ class Recipe:
     # for speed and for steadier weights
     ema: float = 0.0  # share kept of the averaged weights at each step; 0 for none
     bf16: bool = False  # on a GPU
-    compile: bool | str = False  # on a GPU: a minute at first, then faster steps; or one of torch.compile's modes
+    compile: bool | str = False  # on a GPU: a minute at first, then faster steps; or a mode of torch.compile
 
     def __post_init__(self) -> None:
         for name in ("samples", "outer", "inner", "batch_size"):
@@ -69,11 +69,11 @@ _PRESETS: dict[str, Recipe] = {
     "authors-pytorch": replace(_AUTHORS, lr=1e-3, schedule="tenth", reshuffle=False),
     "modern": Recipe(
         samples=8192, outer=66, inner=1, batch_size=256, optimizer="adamw", lr=1e-3, schedule="cosine",
-        warmup=0.1, weight_decay=0.05,
+        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.998, bf16=True, compile="reduce-overhead",
     ),
     "fast": Recipe(
         samples=8192, outer=15, inner=1, batch_size=256, optimizer="adamw", lr=1e-3, schedule="cosine",
-        warmup=0.1, weight_decay=0.05,
+        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.99, bf16=True,
     ),
 }  # fmt: skip
 
@@ -82,11 +82,15 @@ _MULTI_LABEL: dict[str, dict[str, Any]] = {
     "paper": {"samples": 2000, "inner": 5},
     "authors-matlab": {"lr": 10**-4.5},
 }
-_SMALL = {"samples": 2000, "batch_size": 64, "weight_decay": 1e-4}
+_SMALL: dict[str, Any] = {
+    "samples": 2000, "batch_size": 64, "weight_decay": 1e-4,
+    "shift": 0.0, "flip": False, "mirror": False, "ema": 0.0, "bf16": False, "compile": False,
+}  # fmt: skip
 _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "linear"): {**_SMALL, "outer": 50, "inner": 2, "lr": 1e-2},
     ("modern", "mlp"): {**_SMALL, "outer": 50, "inner": 3, "lr": 3e-3},
     ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
+    ("modern", "efficientnet_lite2"): {"outer": 40},
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
     ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},
     ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},

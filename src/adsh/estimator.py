@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -193,7 +193,7 @@ class ADSH:
                     resume=at_start,
                     after_outer=after_outer,
                 )
-            others = None if left_out is None else _encode(network, items, choice.device, recipe.mirror, left_out)
+            others = None if left_out is None else _encode(network, items, choice.device, recipe, left_out)
 
         self.network_, self.device_, self.recipe_, self.history_ = network.eval(), choice, recipe, history
         self.input_shape_, self.fitted_params_, self.fingerprint_ = items.shape, self.get_params(), data
@@ -206,14 +206,14 @@ class ADSH:
     def encode(self, X: Any) -> Codes:
         """(n, bytes) packed codes of new items, by the network: u = sign(F(x))."""
         items = self._new_items(X)
-        return _encode(self.network_, items, self.device_.device, self.recipe_.mirror, range(len(items)))
+        return _encode(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
 
     def outputs(self, X: Any) -> NDArray[np.float32]:
         """(n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
         items = self._new_items(X)
         feed = Feed(items, self.device_.device)
         with threads_for(self.network_, self.device_.device):
-            batches = network_outputs(self.network_, feed, range(len(items)), mirror=self.recipe_.mirror)
+            batches = _outputs(self.network_, feed, range(len(items)), self.recipe_)
             return np.concatenate([batch.cpu().numpy() for batch in batches])
 
     @property
@@ -370,12 +370,18 @@ def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:
     return sets
 
 
+def _outputs(
+    network: nn.Module, feed: Feed, indices: NDArray[np.int64] | range, recipe: config.Recipe
+) -> Iterator[torch.Tensor]:
+    return network_outputs(network, feed, indices, mirror=recipe.mirror, bf16=recipe.bf16)
+
+
 def _encode(
-    network: nn.Module, items: Items, device: torch.device, mirror: bool, indices: NDArray[np.int64] | range
+    network: nn.Module, items: Items, device: torch.device, recipe: config.Recipe, indices: NDArray[np.int64] | range
 ) -> Codes:
     """Packed codes, batch by batch: the outputs of a large collection never exist at once."""
     with threads_for(network, device):
-        batches = network_outputs(network, Feed(items, device), indices, mirror=mirror)
+        batches = _outputs(network, Feed(items, device), indices, recipe)
         return np.concatenate([pack(batch.cpu().numpy()) for batch in batches])
 
 

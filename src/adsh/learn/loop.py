@@ -69,6 +69,10 @@ def learn(
     if resume:
         resume(standing)
         step.taken = len(history) * recipe.inner * step.batches
+    set_up = 0.0
+    if device.type == "cuda":
+        inputs = feed(table.draw(min(recipe.batch_size, m), np.random.default_rng(seed)))
+        set_up = step.prepare(inputs if augment is None else augment(inputs, torch.Generator(device)))
     for w in range(len(history), recipe.outer):
         started = time.perf_counter()
         rng = np.random.default_rng([seed, w])
@@ -106,8 +110,10 @@ def learn(
                 "rows": len(table.rows),
                 "lr": step.rate_used,
                 "items_per_second": m * recipe.inner / seconds,
+                "set_up_seconds": set_up,  # before this iteration: compiling, and cuDNN's choices
             }
         )
+        set_up = 0.0
         if after_outer:
             after_outer(standing)
     step.finish()
@@ -115,20 +121,21 @@ def learn(
 
 
 def network_outputs(
-    network: nn.Module, feed: Feed, indices: Indices | range, *, mirror: bool = False
+    network: nn.Module, feed: Feed, indices: Indices | range, *, mirror: bool = False, bf16: bool = False
 ) -> Iterator[Tensor]:
     """tanh(F) of the items at these indices in evaluation mode, a batch at a time.
 
-    With `mirror`, F is the mean over an image and its mirror image.
+    With `mirror`, F is the mean over an image and its mirror image; with `bf16`, a GPU computes in that.
     """
     network.eval()
     size = int(getattr(network, "evaluation_batch", _EVALUATION_BATCH))  # large images come in smaller batches
     with torch.inference_mode():
         for start in range(0, len(indices), size):
             inputs = feed(np.asarray(indices[start : start + size]))
-            outputs = network(inputs).float()
-            if mirror and inputs.ndim == 4:
-                outputs = (outputs + network(inputs.flip(-1)).float()) / 2
+            with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16 and inputs.is_cuda):
+                outputs = network(inputs).float()
+                if mirror and inputs.ndim == 4:
+                    outputs = (outputs + network(inputs.flip(-1)).float()) / 2
             yield torch.tanh(outputs)
 
 

@@ -1,0 +1,82 @@
+"""Reference runs: ADSH on every code length and split, one after the other, rows into OUT/summary.json.
+
+    python runs/reference.py cifar10 --protocol 59k --network efficientnet_lite2 --size 224 --out results/cifar10
+
+Rows of the same method, preset, network, bits, protocol and split seed are replaced; others are kept.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import adsh
+from adsh.data import check_overlap, open_source, split
+from adsh.evaluate import evaluate_model
+
+KEY = ("method", "preset", "network", "bits", "protocol", "seed")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dataset")
+    parser.add_argument("--root")
+    parser.add_argument("--protocol", default="59k")
+    parser.add_argument("--network", default="efficientnet_lite2")
+    parser.add_argument("--size", type=int)
+    parser.add_argument("--preset", default="modern")
+    parser.add_argument("--bits", type=int, nargs="+", default=[12, 24, 32, 48])
+    parser.add_argument("--splits", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--outer", type=int)
+    parser.add_argument("--k", type=int)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no run after so many")
+    parser.add_argument("--out", type=Path, required=True)
+    return parser.parse_args()
+
+
+def main():
+    given, started = arguments(), time.monotonic()
+    dataset = open_source(given.dataset, root=given.root)
+    given.out.mkdir(parents=True, exist_ok=True)
+    path = given.out / "summary.json"
+    rows = json.loads(path.read_text()) if path.exists() else []
+    for seed in given.splits:
+        parts = split(dataset, given.protocol, seed)
+        check_overlap(dataset, parts)
+        queries, database = dataset.subset(parts.queries), dataset.subset(parts.database)
+        for bits in given.bits:
+            if time.monotonic() - started > given.seconds:
+                print(f"no time for {bits} bits, split {seed}", file=sys.stderr)
+                continue
+            options = {"size": given.size} if given.size else None
+            model = adsh.ADSH(
+                bits, network=given.network, network_options=options, preset=given.preset, outer=given.outer
+            )
+            model.fit(database)
+            judged = evaluate_model(model, queries, queries.labels, database, database.labels, k=given.k, cases=0)
+            learned, network = judged.columns["learned"], judged.columns["network"]
+            row = {
+                "method": "adsh", "preset": given.preset, "network": given.network, "bits": bits,
+                "protocol": given.protocol, "seed": seed, "map_expected": round(learned.map_expected, 5),
+                "map_stable": round(learned.map_stable, 5), "map_network": round(network.map_expected, 5),
+                "seconds": round(sum(r["seconds"] for r in model.history_), 2), "device": str(model.device_),
+                "commit": commit(), "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
+                "size": given.size, "k": given.k, "outer": model.recipe_.outer, "distinct_codes": learned.distinct_codes,
+            }  # fmt: skip
+            rows = [other for other in rows if any(other[name] != row[name] for name in KEY)] + [row]
+            path.write_text("[\n" + ",\n".join(json.dumps(each) for each in rows) + "\n]\n")
+            print(json.dumps(row), flush=True)
+
+
+def commit():
+    """Which version of the code this is."""
+    if "ADSH_COMMIT" in os.environ:
+        return os.environ["ADSH_COMMIT"]
+    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    main()
