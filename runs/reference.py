@@ -64,7 +64,8 @@ def main():
                 "map_stable": round(learned.map_stable, 5), "map_network": round(network.map_expected, 5),
                 "seconds": round(sum(r["seconds"] for r in model.history_), 2), "device": str(model.device_),
                 "commit": commit(), "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
-                "size": given.size, "k": given.k, "outer": model.recipe_.outer, "distinct_codes": learned.distinct_codes,
+                "size": given.size, "k": given.k, "outer": model.recipe_.outer,
+                "distinct_codes": learned.distinct_codes,
             }  # fmt: skip
             rows = [other for other in rows if any(other[name] != row[name] for name in KEY)] + [row]
             path.write_text("[\n" + ",\n".join(json.dumps(each) for each in rows) + "\n]\n")

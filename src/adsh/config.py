@@ -69,7 +69,8 @@ _PRESETS: dict[str, Recipe] = {
     "authors-pytorch": replace(_AUTHORS, lr=1e-3, schedule="tenth", reshuffle=False),
     "modern": Recipe(
         samples=8192, outer=66, inner=1, batch_size=256, optimizer="adamw", lr=1e-3, schedule="cosine",
-        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.998, bf16=True, compile="reduce-overhead",
+        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.998, bf16=True,
+        compile="reduce-overhead",
     ),
     "fast": Recipe(
         samples=8192, outer=15, inner=1, batch_size=256, optimizer="adamw", lr=1e-3, schedule="cosine",
