@@ -170,3 +170,22 @@ def test_a_crash_while_the_model_takes_its_place_is_mended(adsh, stopped):
     assert adsh(*train("model", 6, "--resume")).status == 0
     assert same_bytes(stopped, stopped.parent / "whole")
     assert not (stopped.parent / ".model.previous").exists()
+
+
+def test_averaged_weights_and_augmented_images_resume_to_the_same_bytes(tmp_path):
+    import adsh as package
+    from adsh.data import open_source
+
+    digits = open_source("digits").subset(range(300))
+    settings = {"network": "tiny", "outer": 5, "recipe": {"ema": 0.95, "flip": True, "shift": 0.2, "mirror": True}}
+    whole = package.ADSH(12, **settings).fit(digits)
+
+    def stop(record):
+        if record["outer"] == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        package.ADSH(12, **settings).fit(digits, checkpoints=tmp_path, callback=stop)
+    resumed = package.ADSH(12, **settings).fit(digits, checkpoints=tmp_path, resume=True)
+    assert (resumed.outputs(digits) == whole.outputs(digits)).all()
+    assert (resumed.database_codes_ == whole.database_codes_).all()

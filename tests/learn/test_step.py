@@ -1,0 +1,98 @@
+"""The step's own parts: averaged weights, mirrored coding, augmentation from the recipe."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import adsh
+from adsh.config import Recipe
+from adsh.data.augment import RandomFlip, RandomResizedCrop, RandomShift, augmentation
+from adsh.learn import CodeTable
+from adsh.learn.loop import network_outputs
+from adsh.learn.objective import Terms
+from adsh.learn.step import Step
+
+CPU = torch.device("cpu")
+
+
+def some_terms(points: int, bits: int) -> Terms:
+    table = CodeTable(np.arange(points) % 2, bits)
+    return Terms.of(table, np.arange(points), 200.0)
+
+
+def test_averaged_weights_follow_their_recurrence_and_end_in_the_network():
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6))
+    step = Step(network, Recipe(ema=0.9, lr=0.1, outer=1, inner=1), 3, CPU)
+    expected = {name: tensor.clone().double() for name, tensor in network.state_dict().items()}
+    for taken in (1, 2, 3):
+        step(torch.randn(8, 4), some_terms(8, 6))
+        keep = min(0.9, (1 + taken) / (10 + taken))
+        for name, tensor in network.state_dict().items():
+            expected[name] = keep * expected[name] + (1 - keep) * tensor if tensor.is_floating_point() else tensor
+    assert not torch.allclose(network[0].weight, expected["0.weight"].float())
+    step.finish()
+    for name, tensor in network.state_dict().items():
+        assert torch.allclose(tensor.double(), expected[name].double(), atol=1e-6), name
+
+
+def test_without_averages_the_network_is_left_as_trained():
+    network = torch.nn.Linear(4, 6)
+    step = Step(network, Recipe(outer=1, inner=1), 1, CPU)
+    step(torch.randn(8, 4), some_terms(8, 6))
+    before = network.weight.clone()
+    step.finish()
+    assert torch.equal(network.weight, before)
+
+
+def test_mirrored_coding_is_the_mean_over_an_image_and_its_mirror_image():
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 4 * 5, 8)).eval()
+    images = torch.rand(10, 3, 4, 5)
+    got = torch.cat(list(network_outputs(network, lambda i: images[i], range(10), mirror=True)))
+    with torch.no_grad():
+        expected = torch.tanh((network(images) + network(images.flip(-1))) / 2)
+    assert torch.allclose(got, expected, atol=1e-6)
+    features = torch.rand(10, 60)
+    plain = torch.cat(list(network_outputs(network, lambda i: features[i], range(10), mirror=True)))
+    assert torch.allclose(plain, torch.tanh(network(features)).detach())  # features have no mirror image
+
+
+def test_a_model_codes_as_its_recipe_says_also_after_loading(tmp_path):
+    rng = np.random.default_rng(0)
+    images, labels = rng.integers(0, 256, (60, 8, 8, 3), dtype=np.uint8), np.arange(60) % 3
+    model = adsh.ADSH(16, network="tiny", outer=2, recipe={"mirror": True, "flip": True, "shift": 0.2, "ema": 0.9})
+    model.fit(images, labels)
+    assert np.array_equal(model.encode(images), model.encode(images[:, :, ::-1]))
+    model.save(tmp_path / "m")
+    loaded = adsh.load(tmp_path / "m")
+    assert loaded.recipe_.mirror
+    assert np.array_equal(loaded.outputs(images), model.outputs(images))
+
+
+def test_augmentation_is_what_the_recipe_says():
+    steps = augmentation(Recipe(shift=0.125, flip=True), (32, 32, 3)).steps
+    assert [type(step) for step in steps] == [RandomShift, RandomFlip]
+    assert steps[0].pixels == 4
+    crop = augmentation(Recipe(crop=0.35), (128, 96, 3)).steps[0]
+    assert isinstance(crop, RandomResizedCrop)
+    assert (crop.size, crop.scale) == (128, (0.35, 1.0))
+    assert augmentation(Recipe(flip=True), (64,)) is None  # features
+    assert augmentation(Recipe(), (32, 32, 3)) is None
+
+
+def test_an_augmented_run_repeats_itself():
+    rng = np.random.default_rng(0)
+    images, labels = rng.integers(0, 256, (60, 8, 8, 3), dtype=np.uint8), np.arange(60) % 3
+    recipe = {"flip": True, "shift": 0.2, "ema": 0.9}
+    one, other = (adsh.ADSH(16, network="tiny", outer=2, recipe=recipe).fit(images, labels) for _ in range(2))
+    assert np.array_equal(one.outputs(images), other.outputs(images))
+    plain = adsh.ADSH(16, network="tiny", outer=2).fit(images, labels)
+    assert not np.array_equal(one.outputs(images), plain.outputs(images))
+
+
+def test_an_unknown_value_of_a_recipe_is_refused(blobs):
+    with pytest.raises(adsh.AdshError, match="'flop' is not a value of a recipe"):
+        adsh.ADSH(8, outer=1, recipe={"flop": True}).fit(*blobs)
