@@ -29,18 +29,19 @@ class Sized(Dataset):
             raise InputError(f"size={size} and resize={resize}: give a size of 1 or more, and resize no smaller")
         self.whole, self.size, self.how, self.resize = dataset, size, how, resize or size
         self.name, self.labels, self.classes = dataset.name, dataset.labels, dataset.classes
-        self.keys, self.test_from = dataset.keys, dataset.test_from
+        self.keys, self.test_from, self.workers = dataset.keys, dataset.test_from, dataset.workers
 
     def __getitem__(self, index: int) -> Pixels:
-        return self._sized(self.whole[index])
+        return self.fitted(self.whole[index])
 
     def __getitems__(self, indices: Sequence[int]) -> Pixels:
         images = np.empty((len(indices), self.size, self.size, 3), dtype=np.uint8)
         for at, image in enumerate(self.whole.__getitems__(indices)):
-            images[at] = self._sized(image)
+            images[at] = self.fitted(image)
         return images
 
-    def _sized(self, image: NDArray[Any]) -> Pixels:
+    def fitted(self, image: NDArray[Any]) -> Pixels:
+        """An image brought to the size."""
         if image.ndim != 3 or image.dtype != np.uint8:
             raise InputError(f"{self.name} has items of shape {image.shape}: only images have a size to change")
         if self.how == "squash":
