@@ -42,7 +42,7 @@ class Sized(Dataset):
 
     def fitted(self, image: NDArray[Any]) -> Pixels:
         """An image brought to the size."""
-        if image.ndim != 3 or image.dtype != np.uint8:
+        if image.ndim != 3 or image.dtype != np.uint8 or image.shape[2] != 3:
             raise InputError(f"{self.name} has items of shape {image.shape}: only images have a size to change")
         if self.how == "squash":
             return resized(image, self.size, self.size)
