@@ -102,6 +102,15 @@ def test_a_half_filled_cache_is_gone_on_with_from_its_last_mark(folder, tmp_path
     assert np.array_equal(prepared.digests, digests(dataset))
 
 
+def test_a_stopped_reading_leaves_no_thread(folder):
+    def stop(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(open_source(folder), 16, progress=stop, workers=3)
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("adsh")]
+
+
 def test_a_cache_that_is_damaged_is_made_anew(folder, tmp_path):
     dataset, kept = open_source(folder), str(tmp_path / "cache")
     prepare(dataset, 16, cache=kept)

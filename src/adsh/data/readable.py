@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,12 +79,14 @@ def read_through(
 
     n = len(dataset)
     pieces = (range(start, min(start + _PIECE, n)) for start in range(store.done, n, _PIECE))
+    threads = worker_count(dataset.workers if workers is None else workers)
     try:
-        for indices, bad in in_order(read, pieces, worker_count(dataset.workers if workers is None else workers)):
-            store.bad.update(bad)
-            store.mark(indices.stop)
-            if progress is not None:
-                progress(indices.stop)
+        with closing(in_order(read, pieces, threads)) as results:
+            for indices, bad in results:
+                store.bad.update(bad)
+                store.mark(indices.stop)
+                if progress is not None:
+                    progress(indices.stop)
         store.finish()
     finally:
         store.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -30,7 +30,7 @@ def worker_count(wanted: int | None) -> int:
     return wanted
 
 
-def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], workers: int) -> Iterator[Result]:
+def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], workers: int) -> Generator[Result, None, None]:
     """`work` of each task, in the order of the tasks, done by so many threads; by the caller's where it is 0.
 
     An error of a task comes out in its place. However this ends, no thread outlives it.
