@@ -97,13 +97,15 @@ def measure_feeds(root: Path, size: int, device: torch.device, cache: Path) -> d
         def alone() -> None:
             run_through((step(held) for _ in batches), device)  # type: ignore[func-returns-value,misc]
 
-        at_hand = rate(len(batches) * len(held), alone) if trains else None
+        at_hand = 0
         for name, (dataset, workers) in ways.items():
             with Feed(as_items(dataset), device, workers) as feed:
 
                 def training(feed: Feed = feed) -> None:
                     run_through((step(inputs) for inputs in feed.epoch(batches)), device)  # type: ignore[misc,func-returns-value]
 
+                if trains:  # beside each way, so that all have the same moments of a shared machine
+                    at_hand = max(at_hand, rate(len(batches) * len(held), alone, 2))
                 where = " (on the device)" if feed.on_device else ""
                 fed = rate(n, lambda feed=feed: run_through(feed.epoch(batches), device))  # type: ignore[misc]
                 figures[name + where] = {"feed": fed, **({"training": rate(n, training)} if trains else {})}
