@@ -96,7 +96,7 @@ def check_bad(name: str, items: int, bad: Sequence[tuple[str, str]], *, skip_bad
     """Raises where items cannot be read: all of them counted, the first named; or, to be skipped, where none can."""
     if not bad or (skip_bad and len(bad) < items):
         return
-    reasons = "; ".join(reason for _, reason in bad[:_SHOWN])
+    reasons = "; ".join(reason if key in reason else f"{key}: {reason}" for key, reason in bad[:_SHOWN])
     more = f"; and {len(bad) - _SHOWN:,} more" if len(bad) > _SHOWN else ""
     some = len(bad) < items
     then = "replace them, or leave them out with skip_bad (--skip-bad)" if some else "give images that can be read"

@@ -11,7 +11,7 @@ from PIL import Image
 
 from ..errors import InputError
 from .dataset import Dataset
-from .images import Pixels
+from .images import MOST_PIXELS, Pixels
 
 
 class Sized(Dataset):
@@ -44,6 +44,12 @@ class Sized(Dataset):
         """An image brought to the size."""
         if image.ndim != 3 or image.dtype != np.uint8 or image.shape[2] != 3:
             raise InputError(f"{self.name} has items of shape {image.shape}: only images have a size to change")
+        height, width = image.shape[:2]
+        if self.how == "crop" and self.resize**2 * max(height, width) > MOST_PIXELS * min(height, width):
+            raise InputError(
+                f"an image of {self.name} has {height:,} x {width:,} pixels, too long to be cut to {self.size} x "
+                f'{self.size}: crop it, or take how="squash"'
+            )
         if self.how == "squash":
             return resized(image, self.size, self.size)
         return centre(shorter_side(image, self.resize), self.size)
