@@ -107,13 +107,14 @@ def _store(dataset: Dataset, sized: Sized, cache: str, cache_size: str | int | N
             raise InputError(f"cache={cache!r} is a file: give ram, disk, none or a folder")
         fingerprint = fingerprint_of_files(dataset, size, sized.how, sized.resize)
         if fingerprint is None:
-            return _store(dataset, sized, RAM, cache_size)  # nothing to recognise it by in a later run
+            store, kept = _store(dataset, sized, RAM, cache_size)
+            return store, f"{kept}, not on disk: only a source of files can be recognised in a later run"
         there = any((folder / f"{fingerprint}{end}").exists() for end in ("", ".part"))  # has its room already
         limit = disk_limit(folder, cache_size) + (needed if there else 0)
         if needed <= limit:
-            store = OnDisk(folder, fingerprint, n, size)
-            again = ", read before" if store.whole else ", going on with it" if store.done else ""
-            return store, f"on disk, {words(needed)} in {folder / fingerprint}{again}"
+            held = OnDisk(folder, fingerprint, n, size)
+            again = ", read before" if held.whole else ", going on with it" if held.done else ""
+            return held, f"on disk, {words(needed)} in {folder / fingerprint}{again}"
         advice = "free some, or give --cache another folder"
     return (
         InMemory(n, None),
