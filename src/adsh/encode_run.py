@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from .data import Dataset
+from .data import Dataset, Sized
 from .errors import InputError
 from .estimator import ADSH
 from .files import check_parent, replacing_file
 from .hamming.bits import bytes_for
+from .inputs import Reading, for_model, made_ready
 
 _BLOCK = 4096  # items between two reports
 
@@ -22,6 +23,22 @@ def check_out(path: Path) -> None:
     if path.suffix not in (".npz", ".npy"):
         raise InputError(f"--out {path}: give a name that ends in .npz (codes, keys and bits) or .npy (codes alone)")
     check_parent(path)
+
+
+def items_for(
+    model: ADSH,
+    dataset: Dataset,
+    *,
+    skip_bad: bool = False,
+    workers: int | None = None,
+    reading: Reading | None = None,
+) -> tuple[Dataset, list[tuple[str, str]]]:
+    """The items as the model takes them, and with `skip_bad` the key and reason of those that cannot be read."""
+    fitted = for_model(dataset, model.input_shape_, workers)
+    if not skip_bad or not isinstance(fitted, Sized):
+        return fitted, []
+    prepared = made_ready(dataset, size=fitted.size, skip_bad=True, workers=workers, reading=reading)
+    return prepared.usable(), prepared.bad
 
 
 def encode(model: ADSH, dataset: Dataset, path: Path, *, on_done: Callable[[int], None] | None = None) -> float:

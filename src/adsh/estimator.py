@@ -181,7 +181,7 @@ class ADSH:
                 if callback:
                     callback(standing.history[-1])
 
-            with threads_for(network, choice.device):
+            with threads_for(network, choice.device), feed:
                 history = learn(
                     network,
                     feed,
@@ -211,8 +211,7 @@ class ADSH:
     def outputs(self, X: Any) -> NDArray[np.float32]:
         """(n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
         items = self._new_items(X)
-        feed = Feed(items, self.device_.device)
-        with threads_for(self.network_, self.device_.device):
+        with threads_for(self.network_, self.device_.device), Feed(items, self.device_.device) as feed:
             batches = _outputs(self.network_, feed, range(len(items)), self.recipe_)
             return np.concatenate([batch.cpu().numpy() for batch in batches])
 
@@ -380,8 +379,8 @@ def _encode(
     network: nn.Module, items: Items, device: torch.device, recipe: config.Recipe, indices: NDArray[np.int64] | range
 ) -> Codes:
     """Packed codes, batch by batch: the outputs of a large collection never exist at once."""
-    with threads_for(network, device):
-        batches = _outputs(network, Feed(items, device), indices, recipe)
+    with threads_for(network, device), Feed(items, device) as feed:
+        batches = _outputs(network, feed, indices, recipe)
         return np.concatenate([pack(batch.cpu().numpy()) for batch in batches])
 
 

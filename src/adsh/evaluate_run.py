@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .data import Dataset, Split, as_items, open_source, split
+from .data import Dataset, Sized, Split, as_items, open_source
 from .data.fingerprint import differences, fingerprint
 from .errors import InputError
 from .estimator import ADSH, load
 from .evaluate import Evaluation, evaluate_model
 from .evaluate.ties import Divisor
+from .inputs import draw, for_model, made_ready
 from .run_folder import RunFolder
 
 
@@ -43,13 +44,21 @@ def open_run(
         if "source" not in trained:
             raise InputError(f"{folder} does not say what it was trained on: give --data")
         data, root, labels = trained["source"], root or trained.get("root"), labels or trained.get("labels")
-    dataset = open_source(data, root=root, labels=labels)
-    if dataset.labels is None:
+    source = open_source(data, root=root, labels=labels)
+    if source.labels is None:
         raise InputError(f"{data} has no labels to judge by: give --labels FILE.npy, or a source that is labelled")
     parts = run.read_split() if protocol is None and split_seed is None else None
+    dataset = for_model(source, model.input_shape_, trained.get("workers"))
     if parts is None:
         chosen = protocol or trained.get("protocol", "holdout")
-        parts = split(dataset, chosen, trained.get("split_seed", 0) if split_seed is None else split_seed)
+        asked = {name: trained[name] for name in ("cache", "cache_size", "skip_bad", "workers") if name in trained}
+        size = dataset.size if isinstance(dataset, Sized) else None
+        prepared = made_ready(source, size=size, **asked)
+        seed = trained.get("split_seed", 0) if split_seed is None else split_seed
+        dataset, parts = (
+            prepared.dataset,
+            draw(prepared, chosen, seed, skip_copies=trained.get("skip_copies", False)).parts,
+        )
     if not len(parts.queries):
         raise InputError(f"protocol {parts.protocol!r} leaves no queries: train with one that does, such as holdout")
     parts.check(len(dataset))

@@ -1,7 +1,7 @@
 """A run as a folder: the model, and beside it all that says how it came about.
 
 run.toml       the whole run: what was asked for, the values used, the data and the machine
-split.npz      who asks and who answers, as indices into the source
+split.npz      who asks and who answers, as indices into the source as opened, unreadable items included
 log.jsonl      one JSON object an event, as it happens
 checkpoints/   where asked for
 config.json …  the model, once it is trained: see model_folder

@@ -8,13 +8,20 @@ from typing import Any
 
 from . import __version__
 from .checkpoints import found
-from .data import NAMED, Dataset, Split, as_items, open_source, split
+from .data import NAMED, ArrayDataset, Dataset, Split, as_items, open_source
+from .data.prepare import DISK, NONE, RAM
+from .device import choose_device
 from .errors import FolderError, InputError
 from .estimator import ADSH, load
+from .hamming.bits import check_bits
+from .inputs import Reading, about_reading, draw, made_ready
 from .learn.loop import Record
 from .model_config import holds_model
 from .run_folder import TENSORBOARD, RunFolder, read_toml
 from .watch import Log, TensorBoard, Watcher, Watchers
+
+_READING = ("network", "size", "cache", "cache_size", "skip_bad", "workers")  # what the reading of images depends on
+_NO_MATTER = ("device", "checkpoint_every", "tensorboard", "cache", "cache_size", "workers")  # to what comes out
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,12 @@ class TrainSettings:
     source: str
     root: str | None = None
     labels: str | None = None  # a .npy of labels, for a source of arrays
+    size: int | None = None  # the side of images that lie in files; what the network works on unless given
+    skip_bad: bool = False  # go on without files that cannot be read
+    skip_copies: bool = False  # go on without database items that are copies of queries
+    cache: str = "ram"  # where decoded images are kept: ram, disk, none, or a folder
+    cache_size: str | None = None  # such as 8GB
+    workers: int | None = None  # threads that read files
     protocol: str = "holdout"
     split_seed: int = 0
     bits: int = 48
@@ -61,6 +74,8 @@ class TrainSettings:
             path = Path(values.get(name) or "").expanduser()
             if values.get(name) not in (None, *NAMED) and path.exists():
                 values[name] = str(path.absolute())
+        if values.get("cache") not in (None, RAM, DISK, NONE):
+            values["cache"] = str(Path(values["cache"]).expanduser().absolute())
         return cls(**values)
 
 
@@ -71,6 +86,7 @@ class Trained:
     model: ADSH
     dataset: Dataset
     already: bool  # it had been finished before
+    read: dict[str, Any]  # what the reading of images found: see `about_reading`
 
 
 def default_out(settings: TrainSettings) -> Path:
@@ -79,9 +95,18 @@ def default_out(settings: TrainSettings) -> Path:
 
 
 def train(
-    settings: TrainSettings, out: Path, *, resume: bool = False, overwrite: bool = False, watcher: Watcher | None = None
+    settings: TrainSettings,
+    out: Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    watcher: Watcher | None = None,
+    reading: Reading | None = None,
 ) -> Trained:
-    """Trains as `settings` say and leaves the model in `out`; everything that can be refused is before training."""
+    """Trains as `settings` say and leaves the model in `out`; everything that can be refused is before training.
+
+    `reading` is told how many images are read, of how many, before training starts.
+    """
     run = RunFolder(out)
     run.recover()
     dataset = open_source(settings.source, root=settings.root, labels=settings.labels)
@@ -89,10 +114,17 @@ def train(
         raise InputError(f"{settings.source} has no labels: give --labels FILE.npy, or a source that is labelled")
     finished = _look_at(run, settings, resume=resume, overwrite=overwrite)
     if finished:
-        return Trained(load(out, device=settings.device), dataset, already=True)
-    parts = split(dataset, settings.protocol, settings.split_seed)
-    database = dataset.subset(parts.database)
-    model = _model(settings, as_items(database, "the database").shape)
+        return Trained(load(out, device=settings.device), dataset, already=True, read={})
+    check_bits(settings.bits)
+    choose_device(settings.device)
+    asked = {name: getattr(settings, name) for name in _READING}
+    prepared = made_ready(dataset, **asked, reading=reading)
+    drawn = draw(prepared, settings.protocol, settings.split_seed, skip_copies=settings.skip_copies)
+    read = about_reading(prepared, drawn)
+    database = prepared.dataset.subset(drawn.parts.database)
+    shape = as_items(database, "the database").shape
+    model = _model(settings, shape)
+    used = {"network": model.network, "size": settings.size if isinstance(dataset, ArrayDataset) else shape[0]}
     board = TensorBoard(out / TENSORBOARD) if settings.tensorboard else None
     if overwrite:
         run.clear()
@@ -100,7 +132,7 @@ def train(
     try:
         model.fit(
             database,
-            callback=Watchers(_Beside(run, {**asdict(settings), "network": model.network}, parts), Log(run), *others),
+            callback=Watchers(_Beside(run, {**asdict(settings), **used}, drawn.parts, read), Log(run), *others),
             save_to=out,
             checkpoints=run.checkpoints if settings.checkpoint_every else None,
             checkpoint_every=settings.checkpoint_every or 1,
@@ -111,20 +143,22 @@ def train(
             board.close()
     seconds = sum(record["seconds"] for record in model.history_)
     run.log("saved", rows=len(model.code_table_.count), seconds=round(seconds, 3))
-    return Trained(model, dataset, already=False)
+    return Trained(model, prepared.dataset, already=False, read=read)
 
 
 class _Beside:
-    """Writes run.toml and the split once the run is known to be able to start."""
+    """Writes run.toml, the split and what the reading found, once the run is known to be able to start."""
 
-    def __init__(self, run: RunFolder, asked: dict[str, Any], parts: Split) -> None:
-        self._run, self._asked, self._parts = run, asked, parts
+    def __init__(self, run: RunFolder, asked: dict[str, Any], parts: Split, read: dict[str, Any]) -> None:
+        self._run, self._asked, self._parts, self._read = run, asked, parts, read
 
     def started(self, facts: dict[str, Any]) -> None:
         made = {"adsh": __version__, "device": facts["device"], "points": facts["points"]}
         self._run.write_run({"train": self._asked, "recipe": facts["recipe"], "data": facts["data"], "made": made})
         self._run.write_split(self._parts)
         self._run.mend_log()
+        if self._read:
+            self._run.log("read", **self._read)
 
     def __call__(self, record: Record) -> None:
         pass
@@ -142,12 +176,10 @@ def _look_at(run: RunFolder, settings: TrainSettings, *, resume: bool, overwrite
         if not resume:
             raise FolderError(f"{run.path} holds a trained model: give another --out, or --overwrite")
         before = run.read_run().get("train", {})
-        asked = {name: value for name, value in asdict(settings).items() if value is not None}
-        for name, value in asked.items():
-            if before.get(name) != value and name not in ("device", "checkpoint_every", "tensorboard"):
-                raise InputError(
-                    f"{run.path} was finished with {name} {before.get(name)}, not {value}: give another --out"
-                )
+        for field in fields(settings):
+            name, value, was = field.name, getattr(settings, field.name), before.get(field.name, field.default)
+            if value not in (None, was) and name not in _NO_MATTER:
+                raise InputError(f"{run.path} was finished with {name} {was}, not {value}: give another --out")
         return True
     unfinished = found(run.checkpoints)
     if unfinished and not resume:

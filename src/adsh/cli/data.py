@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .flags import Json, Labels, Root
+from .flags import Json, Labels, Root, SkipBad
 from .show import as_json, facts
 
 app = typer.Typer(
@@ -30,7 +30,7 @@ def info(
     root: Root = None,
     labels: Labels = None,
     sheet: Annotated[Path | None, typer.Option(help="Write a picture of some images of each class here.")] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="List files that cannot be read and go on.")] = False,
+    skip_bad: SkipBad = None,
     json: Json = False,
 ) -> None:
     """Say how many items, classes and label sets a source has, how alike they are, and how many are duplicates.
@@ -41,7 +41,7 @@ def info(
 
     dataset = open_source(source, root=root, labels=labels)
     with _bar("items", len(dataset)) as progress:
-        read = check_readable(dataset, skip_bad=skip_bad, progress=lambda done: progress(done, len(dataset)))
+        read = check_readable(dataset, skip_bad=bool(skip_bad), progress=lambda done: progress(done, len(dataset)))
     told = summary(read.dataset, read.digests)
     if read.bad:
         told["unreadable"] = len(read.bad)

@@ -41,13 +41,58 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(cells).rstrip())
 
 
+def read_in_words(read: Mapping[str, Any]) -> str:
+    """What the reading of images found, on one line."""
+    bad, copies = len(read["unreadable"]), len(read["copies_left_out"])
+    parts = [f"{read['images']:,}", *[f"{bad:,} of them cannot be read and are left out"] * bool(bad)]
+    parts += [f"{copies:,} copies of queries are left out"] * bool(copies)
+    parts += [f"{read['duplicates']:,} duplicates in the database"] * bool(read["duplicates"])
+    return f"{', '.join(parts)}; {read['kept']}"
+
+
+def list_bad(read: Mapping[str, Any]) -> None:
+    """Every file that cannot be read, a line each."""
+    for one in read.get("unreadable", ()):
+        print(f"  {one['key']}: {one['reason']}")
+
+
+class ReadingBar:
+    """Items done as a bar on a terminal; elsewhere a plain line now and then."""
+
+    def __init__(self, doing: str = "reading") -> None:
+        self._doing = doing
+        self._bar: Any = None
+        self._said = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        """So many are done."""
+        if sys.stderr.isatty() and self._bar is None:
+            self._bar = bar(self._doing + " {task.completed:,}/{task.total:,}")
+            self._bar.start()
+            self._task = self._bar.add_task("", total=total)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done)
+        elif time.monotonic() - self._said > _QUIET:
+            self._said = time.monotonic()
+            say(f"{self._doing} {done:,}/{total:,}")
+        if done >= total:
+            self.close()
+
+    def close(self) -> None:
+        """Leaves the bar as it stands."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
 class TrainingBar:
-    """Outer iterations as a bar on a terminal; elsewhere a plain line now and then."""
+    """Outer iterations as a bar on a terminal, after one of images read; elsewhere a plain line now and then."""
 
     def __init__(self) -> None:
         self.done = self.total = 0
         self._bar: Any = None
         self._said = time.monotonic()
+        self.reading = ReadingBar()
 
     def started(self, facts: dict[str, Any]) -> None:
         """Shows what was chosen, and the bar."""
@@ -79,6 +124,7 @@ class TrainingBar:
 
     def close(self) -> None:
         """Leaves the bar as it stands."""
+        self.reading.close()
         if self._bar is not None:
             self._bar.stop()
 

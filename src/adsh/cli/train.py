@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from .flags import Device, Json, Labels, Root
-from .show import Stopped, TrainingBar, as_json, facts
+from .flags import SOURCE_HELP, Cache, CacheSize, Device, Json, Labels, Root, Size, SkipBad, Workers
+from .show import Stopped, TrainingBar, as_json, facts, list_bad, read_in_words
 
 EXAMPLE = "adsh train digits --bits 24 --network tiny --checkpoint-every 1 --out digits-24"
 
 
 def command(
-    source: Annotated[str | None, typer.Argument(help="A name (digits, …) or the path of a .npy or .npz file.")] = None,
+    source: Annotated[str | None, typer.Argument(help=SOURCE_HELP)] = None,
     bits: Annotated[int | None, typer.Option(help="Code length, 1 to 1024.  [default: 48]")] = None,
     network: Annotated[str | None, typer.Option(help="linear, mlp, tiny, …; by default by what the items are.")] = None,
     preset: Annotated[
@@ -36,6 +36,14 @@ def command(
     labels: Labels = None,
     protocol: Annotated[str | None, typer.Option(help="holdout: a tenth of the items ask. all: nobody does.")] = None,
     split_seed: Annotated[int | None, typer.Option(help="The seed the split is drawn from.")] = None,
+    size: Size = None,
+    skip_bad: SkipBad = None,
+    skip_copies: Annotated[
+        bool | None, typer.Option("--skip-copies", help="Leave copies of queries out of the database.")
+    ] = None,
+    cache: Cache = None,
+    cache_size: CacheSize = None,
+    workers: Workers = None,
     checkpoint_every: Annotated[
         int | None,
         typer.Option(metavar="N", help="Write a checkpoint every N outer iterations; the last two are kept."),
@@ -52,7 +60,8 @@ def command(
     """Learn the codes of a source, and a network for new items.
 
     The folder gets the model, run.toml with the whole run, split.npz with who asks and who answers, and
-    log.jsonl with every iteration.
+    log.jsonl with every iteration. Images in files are all read once before: those that cannot be read, and images
+    on both sides of the split, stop the run with a list.
     """
     from ..run_folder import RUN
     from ..train_run import TrainSettings, default_out, train
@@ -63,12 +72,13 @@ def command(
         config, source=source, root=root, labels=labels, protocol=protocol, split_seed=split_seed, bits=bits,
         network=network, preset=preset, gamma=gamma, samples=samples, outer=outer, inner=inner, batch_size=batch_size,
         lr=lr, unlabelled=unlabelled, device=device, seed=seed, checkpoint_every=checkpoint_every,
-        tensorboard=tensorboard,
+        tensorboard=tensorboard, size=size, skip_bad=skip_bad, skip_copies=skip_copies, cache=cache,
+        cache_size=cache_size, workers=workers,
     )  # fmt: skip
     out = out or default_out(settings)
     display = TrainingBar()
     try:
-        trained = train(settings, out, resume=resume, overwrite=overwrite, watcher=display)
+        trained = train(settings, out, resume=resume, overwrite=overwrite, watcher=display, reading=display.reading)
     except KeyboardInterrupt:
         raise Stopped(_how_to_go_on(display, out, bool(settings.checkpoint_every))) from None
     finally:
@@ -86,6 +96,7 @@ def command(
         "seconds": round(seconds, 3),
         "device": str(model.device_),
         "already_finished": trained.already,
+        **({"read": trained.read} if trained.read else {}),
     }
     if json:
         as_json(told)
@@ -96,9 +107,11 @@ def command(
             "codes": f"{told['rows']:,} distinct rows for {told['points']:,} points",
             "training": f"{told['outer']} outer iterations in {seconds:.1f} s, loss {told['loss']:.4f}",
             "device": told["device"],
+            **({"images": read_in_words(trained.read)} if trained.read else {}),
             "next": f"adsh evaluate {out} --out {out / 'report'}",
         }
     )
+    list_bad(trained.read)
 
 
 def _how_to_go_on(display: TrainingBar, out: Path, checkpoints: bool) -> str:

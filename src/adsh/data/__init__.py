@@ -6,6 +6,7 @@ from .content import check_overlap, digests, without_overlap
 from .dataset import Dataset
 from .images import decode
 from .items import Items, as_items
+from .prepare import Prepared, prepare
 from .protocols import PROTOCOLS, Split, split
 from .readable import check_readable
 from .sequence import SequenceDataset
@@ -19,6 +20,7 @@ __all__ = [
     "ArrayDataset",
     "Dataset",
     "Items",
+    "Prepared",
     "SequenceDataset",
     "Sized",
     "Split",
@@ -29,6 +31,7 @@ __all__ = [
     "decode",
     "digests",
     "open_source",
+    "prepare",
     "similar_rate",
     "split",
     "summary",

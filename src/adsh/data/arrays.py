@@ -74,9 +74,21 @@ def named(labels: LabelSets, classes: Sequence[str] | None, name: str) -> LabelS
 
 
 def open_arrays(path: Path, labels: Path | None = None) -> ArrayDataset:
-    """A .npy of items, or an .npz that holds `features` or `images` and, where there are any, `labels` and `keys`."""
+    """A .npy of items, or an .npz that holds `features` or `images` and, where there are any, `labels` and `keys`.
+
+    Beside X.npy, its labels, keys and class names may lie in X.labels.npy, X.keys.npy and X.classes.npy.
+    """
     if path.suffix == ".npy":
-        return ArrayDataset(load_npy(path), None if labels is None else load_npy(labels), name=path.name)
+        whose = path.name.removesuffix(".npy")
+        if labels is None and path.with_name(f"{whose}.labels.npy").is_file():
+            labels = path.with_name(f"{whose}.labels.npy")
+        return ArrayDataset(
+            load_npy(path),
+            None if labels is None else load_npy(labels),
+            keys=_texts(path.with_name(f"{whose}.keys.npy")),
+            classes=_class_names(labels),
+            name=path.name,
+        )
     held = Npz(path)
     here = [name for name in _ITEMS if name in held]
     if len(here) != 1:
@@ -91,6 +103,18 @@ def open_arrays(path: Path, labels: Path | None = None) -> ArrayDataset:
         classes=None if classes is None else [str(name) for name in classes],
         name=path.name,
     )
+
+
+def _class_names(labels: Path | None) -> list[str] | None:
+    if labels is None or not labels.name.endswith(".labels.npy"):
+        return None
+    return _texts(labels.with_name(labels.name.replace(".labels.npy", ".classes.npy")))
+
+
+def _texts(path: Path) -> list[str] | None:
+    """The texts of a .npy, where there is one and it holds texts."""
+    held = load_npy(path) if path.is_file() else None
+    return None if held is None or held.dtype.kind != "U" else [str(text) for text in held]
 
 
 def _channels_last(tensor: Any) -> NDArray[Any]:

@@ -23,6 +23,8 @@ CLASSES = (
 class PackedImages(Dataset):
     """Image files one after the other in one array of bytes: file i is blob[offsets[i]:offsets[i + 1]]."""
 
+    workers = None
+
     def __init__(
         self,
         blob: NDArray[np.uint8],

@@ -73,7 +73,7 @@ def check_overlap(dataset: Dataset, split: Split, found: Digests | None = None) 
         more = f" and {len(asking) - _SHOWN:,} more" if len(asking) > _SHOWN else ""
         raise InputError(
             f"the split {split.protocol} has {len(asking):,} items on both sides, asking and answering: "
-            f"{', '.join(shown)}{more}; delete one of each, or leave the copies out with without_overlap"
+            f"{', '.join(shown)}{more}; delete one of each, or leave the copies out, without_overlap (--skip-copies)"
         )
     return copies(found[split.database])
 

@@ -24,6 +24,7 @@ class Dataset(ABC):
     classes: tuple[str, ...]  # the labels' names, in the source's order
     keys: Sequence[str]  # stable, one an item: a path, a number, whatever leads back to it
     test_from: int | None = None  # items from here on are the published test part, where the source has one
+    workers: int | None = 0  # threads that may read items at once: None for one a core, 0 where only the caller's may
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -48,7 +49,7 @@ class Subset(Dataset):
         self.whole, self.indices = whole, indices
         self.name, self.classes = whole.name, whole.classes
         self.labels = None if whole.labels is None else whole.labels.take(indices)
-        self.keys = _SomeKeys(whole.keys, indices)
+        self.keys, self.workers = _SomeKeys(whole.keys, indices), whole.workers
 
     def __getitem__(self, index: int) -> NDArray[Any]:
         return self.whole[int(self.indices[index])]

@@ -20,11 +20,12 @@ _AT_ONCE = 1 << 24  # bytes
 def fingerprint(items: Items, labels: LabelSets | None = None, what: str = "items") -> Fingerprint:
     """Of the number, shape and values of items, and of their labels.
 
-    All items of an array in memory are read; of a memory-mapped or lazy source, some 256 spread evenly.
+    All items of an array in memory are read; of a memory-mapped or lazy source, and of images that came from files,
+    some 256 spread evenly.
     """
     n = len(items)
     marks = {f"number of {what}": f"{n:,}", f"shape of {what}": " x ".join(str(side) for side in items.shape)}
-    indices = np.arange(n) if items.in_memory else items.spread()[::_EVERY]
+    indices = np.arange(n) if items.known_by_all else items.spread()[::_EVERY]
     step = max(1, _AT_ONCE // max(4 * int(np.prod(items.shape)), 1))
     digest = blake2b(digest_size=16)
     for start in range(0, len(indices), step):

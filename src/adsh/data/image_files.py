@@ -18,6 +18,8 @@ from .images import Pixels, decode
 class ImageFiles(Dataset):
     """Image files below a folder; a key is a file's path relative to it (absolute paths stay as they are)."""
 
+    workers = None  # a file is opened, read and closed at once
+
     def __init__(
         self,
         root: Path,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import AdshError, InputError, first_line
 from .arrays import ArrayDataset
-from .dataset import Subset
+from .dataset import Dataset, Subset
 
 _SPREAD = 4096
 _READ_AT_ONCE = 1 << 22  # values looked at in one go
@@ -44,9 +44,13 @@ class Items:
                 "channels last"
             )
         self._checked = False
-        self.in_memory = self._array is not None and not isinstance(self._array, np.memmap)
+        self.is_array = self._array is not None
+        self.in_memory = self.is_array and not isinstance(self._array, np.memmap)
+        # Images that were read from files have one fingerprint, wherever they are kept now.
+        self.known_by_all = self.in_memory and not getattr(source, "from_files", False)
         if self.in_memory:
-            self.read_through(range(len(self)))
+            if len(self.shape) == 1:  # every uint8 can be a pixel
+                self.read_through(range(len(self)))
             self._checked = True
 
     def __len__(self) -> int:
@@ -72,6 +76,13 @@ class Items:
                     "clean, scale or drop such items"
                 )
         return items
+
+    @property
+    def workers(self) -> int | None:
+        """Threads that may read at once, None for one a core: none for arrays, and for objects that may not bear it."""
+        if self._array is None:
+            return self._source.workers if isinstance(self._source, Dataset) else 0
+        return 1 if not self.in_memory and len(self.shape) == 3 else 0
 
     def spread(self) -> NDArray[np.int64]:
         """Indices of at most 4,096 items, spread evenly: a sample to measure or to recognise the items by."""

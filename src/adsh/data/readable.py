@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError, first_line
+from .cache import InMemory, Store
 from .content import Digests, item_digest
 from .dataset import Dataset
+from .images import Pixels
+from .readers import in_order, worker_count
 
 _SHOWN = 5
+_PIECE = 16  # items a thread reads in one go
 
 
 @dataclass(frozen=True)
@@ -24,29 +31,73 @@ class Readable:
 
 
 def check_readable(
-    dataset: Dataset, *, skip_bad: bool = False, progress: Callable[[int], None] | None = None
+    dataset: Dataset,
+    *,
+    skip_bad: bool = False,
+    progress: Callable[[int], None] | None = None,
+    workers: int | None = None,
 ) -> Readable:
     """Reads every item. One that cannot be read raises, with all such counted and the first named.
 
     With `skip_bad` they are left out instead, and listed in the answer.
     """
-    good: list[int] = []
-    bad: list[tuple[str, str]] = []
-    found = bytearray()
-    for index in range(len(dataset)):
-        try:
-            found += item_digest(dataset[index])
-            good.append(index)
-        except InputError as problem:
-            bad.append((dataset.keys[index], first_line(problem)))
-        if progress is not None:
-            progress(index + 1)
-    if bad and (not skip_bad or not good):
-        reasons = "; ".join(reason for _, reason in bad[:_SHOWN])
-        more = f"; and {len(bad) - _SHOWN:,} more" if len(bad) > _SHOWN else ""
-        then = "replace them, or leave them out with skip_bad (--skip-bad)" if good else "give images that can be read"
-        raise InputError(
-            f"{dataset.name}: {len(bad):,} of {len(dataset):,} items cannot be read: {reasons}{more}; {then}"
-        )
-    kept = dataset.subset(np.array(good)) if bad else dataset
-    return Readable(kept, bad, np.frombuffer(bytes(found), dtype=np.uint8).reshape(len(good), -1))
+    store = InMemory(len(dataset), None)
+    read_through(dataset, store, workers=workers, progress=progress)
+    bad = [(dataset.keys[at], reason) for at, reason in store.bad.items()]
+    check_bad(dataset.name, len(dataset), bad, skip_bad=skip_bad)
+    if not bad:
+        return Readable(dataset, bad, store.digests)
+    good = np.setdiff1d(np.arange(len(dataset)), list(store.bad))
+    return Readable(dataset.subset(good), bad, store.digests[good])
+
+
+def read_through(
+    dataset: Dataset,
+    store: Store,
+    *,
+    fitted: Callable[[NDArray[Any]], Pixels] | None = None,
+    workers: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Reads what the store lacks into it: digests, the images as `fitted` gives them, and who cannot be read.
+
+    The threads are as many as the dataset allows, unless `workers` says.
+    """
+    images = store.images
+
+    def read(indices: range) -> tuple[range, dict[int, str]]:
+        bad = {}
+        for index in indices:
+            try:
+                item = dataset[index]
+                if images is not None:
+                    images[index] = item if fitted is None else fitted(item)
+                store.digests[index] = np.frombuffer(item_digest(item), dtype=np.uint8)
+            except InputError as problem:
+                bad[index] = first_line(problem)
+        return indices, bad
+
+    n = len(dataset)
+    pieces = (range(start, min(start + _PIECE, n)) for start in range(store.done, n, _PIECE))
+    threads = worker_count(dataset.workers if workers is None else workers)
+    try:
+        with closing(in_order(read, pieces, threads)) as results:
+            for indices, bad in results:
+                store.bad.update(bad)
+                store.mark(indices.stop)
+                if progress is not None:
+                    progress(indices.stop)
+        store.finish()
+    finally:
+        store.close()
+
+
+def check_bad(name: str, items: int, bad: Sequence[tuple[str, str]], *, skip_bad: bool) -> None:
+    """Raises where items cannot be read: all of them counted, the first named; or, to be skipped, where none can."""
+    if not bad or (skip_bad and len(bad) < items):
+        return
+    reasons = "; ".join(reason if key in reason else f"{key}: {reason}" for key, reason in bad[:_SHOWN])
+    more = f"; and {len(bad) - _SHOWN:,} more" if len(bad) > _SHOWN else ""
+    some = len(bad) < items
+    then = "replace them, or leave them out with skip_bad (--skip-bad)" if some else "give images that can be read"
+    raise InputError(f"{name}: {len(bad):,} of {items:,} items cannot be read: {reasons}{more}; {then}")

@@ -11,7 +11,7 @@ from PIL import Image
 
 from ..errors import InputError
 from .dataset import Dataset
-from .images import Pixels
+from .images import MOST_PIXELS, Pixels
 
 
 class Sized(Dataset):
@@ -29,20 +29,27 @@ class Sized(Dataset):
             raise InputError(f"size={size} and resize={resize}: give a size of 1 or more, and resize no smaller")
         self.whole, self.size, self.how, self.resize = dataset, size, how, resize or size
         self.name, self.labels, self.classes = dataset.name, dataset.labels, dataset.classes
-        self.keys, self.test_from = dataset.keys, dataset.test_from
+        self.keys, self.test_from, self.workers = dataset.keys, dataset.test_from, dataset.workers
 
     def __getitem__(self, index: int) -> Pixels:
-        return self._sized(self.whole[index])
+        return self.fitted(self.whole[index])
 
     def __getitems__(self, indices: Sequence[int]) -> Pixels:
         images = np.empty((len(indices), self.size, self.size, 3), dtype=np.uint8)
         for at, image in enumerate(self.whole.__getitems__(indices)):
-            images[at] = self._sized(image)
+            images[at] = self.fitted(image)
         return images
 
-    def _sized(self, image: NDArray[Any]) -> Pixels:
-        if image.ndim != 3 or image.dtype != np.uint8:
+    def fitted(self, image: NDArray[Any]) -> Pixels:
+        """An image brought to the size."""
+        if image.ndim != 3 or image.dtype != np.uint8 or image.shape[2] != 3:
             raise InputError(f"{self.name} has items of shape {image.shape}: only images have a size to change")
+        height, width = image.shape[:2]
+        if self.how == "crop" and self.resize**2 * max(height, width) > MOST_PIXELS * min(height, width):
+            raise InputError(
+                f"an image of {self.name} has {height:,} x {width:,} pixels, too long to be cut to {self.size} x "
+                f'{self.size}: crop it, or take how="squash"'
+            )
         if self.how == "squash":
             return resized(image, self.size, self.size)
         return centre(shorter_side(image, self.resize), self.size)

@@ -57,6 +57,11 @@ class Split:
         if len(np.unique(held_back)) < len(held_back):
             raise InputError(f"the split {self.protocol} has items among queries and validation both")
 
+    def only(self, items: Indices) -> Split:
+        """The split less everybody who is not among these items."""
+        kept = {name: part[np.isin(part, items)] for name, part in self.arrays().items()}
+        return type(self)(self.protocol, self.seed, **kept)
+
     def save(self, path: str | Path) -> None:
         """Writes an .npz, whole or not at all."""
         with replacing_file(Path(path)) as file:

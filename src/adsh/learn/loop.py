@@ -10,7 +10,7 @@ Every random choice of outer iteration w comes from (seed, w) alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,8 +86,8 @@ def learn(
         for t in range(recipe.inner):
             network.train()
             placed = torch.as_tensor(order, device=device).tensor_split(cuts)  # once: no waiting between batches
-            for batch, positions in zip(np.split(order, cuts), placed, strict=True):
-                inputs = feed(points[positions] if isinstance(points, Tensor) else points[batch])
+            batches = [points[b] for b in (placed if isinstance(points, Tensor) else np.split(order, cuts))]
+            for inputs, positions in zip(_fed(feed, batches), placed, strict=True):
                 if augment is not None:
                     inputs = augment(inputs, generator)
                 U[positions] = step(inputs, terms[positions])
@@ -130,13 +130,18 @@ def network_outputs(
     network.eval()
     size = int(getattr(network, "evaluation_batch", _EVALUATION_BATCH))  # large images come in smaller batches
     with torch.inference_mode():
-        for start in range(0, len(indices), size):
-            inputs = feed(np.asarray(indices[start : start + size]))
+        for inputs in _fed(feed, (np.asarray(indices[i : i + size]) for i in range(0, len(indices), size))):
             with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16 and inputs.is_cuda):
                 outputs = network(inputs).float()
                 if mirror and inputs.ndim == 4:
                     outputs = (outputs + network(inputs.flip(-1)).float()) / 2
             yield torch.tanh(outputs)
+
+
+def _fed(feed: Feed, batches: Iterable[Any]) -> Iterator[Tensor]:
+    """The inputs of each batch in turn; a feed that has `epoch` reads the next ones meanwhile."""
+    epoch = getattr(feed, "epoch", None)
+    return epoch(batches) if epoch else map(feed, batches)
 
 
 def _cuts(m: int, batch_size: int) -> list[int]:

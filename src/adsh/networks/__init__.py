@@ -14,16 +14,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from ..errors import AdshWarning, InputError
 from ..hamming.bits import check_bits
 from .weights import LoadedWeights, load_pretrained, load_weights
 
-__all__ = ["NETWORKS", "LoadedWeights", "create_network", "load_weights"]
+__all__ = ["NETWORKS", "LoadedWeights", "create_network", "input_size", "load_weights"]
 
 FEATURES, IMAGES = "features", "images"
 PRETRAINED = "pretrained"
+_ANY_SIZE = 64  # the side of images for a network that takes any: photographs keep their shapes, and it is quick
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,15 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
         if not loaded.complete:
             warnings.warn(str(loaded), AdshWarning, stacklevel=2)
     return network
+
+
+def input_size(name: str, **options: Any) -> int | None:
+    """The side of the images a network works on, so that none need be kept larger; None for one of features."""
+    if _find(name).takes == FEATURES:
+        return None
+    with torch.device("meta"):  # no weights are made
+        network = create_network(name, 1, (_ANY_SIZE, _ANY_SIZE, 3), **{**options, "weights": None})
+    return getattr(getattr(network, "preprocess", None), "size", None) or _ANY_SIZE
 
 
 def _find(name: str) -> _Entry:

@@ -1,0 +1,79 @@
+"""`adsh features`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .flags import Cache, CacheSize, Device, Json, Root, Size, SkipBad, Source, Workers
+from .show import ReadingBar, Stopped, as_json, facts, list_bad
+
+EXAMPLE = "adsh features photos/ --network efficientnet_lite0 --out photos.npy"
+
+
+def command(
+    source: Source,
+    network: Annotated[str | None, typer.Option(help="The network.  [default: efficientnet_lite0]")] = None,
+    out: Annotated[Path, typer.Option(help="The file of features, (n, d) float32.")] = Path("features.npy"),
+    weights: Annotated[
+        str | None, typer.Option(help="pretrained, the path of a weight file, or none.  [default: the network's]")
+    ] = None,
+    size: Size = None,
+    batch: Annotated[int | None, typer.Option(help="Images at once.")] = None,
+    root: Root = None,
+    skip_bad: SkipBad = None,
+    cache: Cache = None,
+    cache_size: CacheSize = None,
+    workers: Workers = None,
+    device: Device = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+    json: Json = False,
+) -> None:
+    """Make features of images with a network, for quick training and for the methods that take features.
+
+    Stopped and run again, it goes on where it was. Labels, keys and class names are written beside, and taken from
+    there by adsh train features.npy.
+    """
+    from ..data import open_source
+    from ..features_run import DEFAULT, check_out, make_features
+    from ..inputs import made_ready
+
+    check_out(out)
+    network = network or DEFAULT
+    reading, making = ReadingBar(), ReadingBar("features")
+    try:
+        prepared = made_ready(
+            open_source(source, root=root), network=network, size=size, cache=cache or "ram", cache_size=cache_size,
+            skip_bad=bool(skip_bad), workers=workers, reading=reading,
+        )  # fmt: skip
+        made = make_features(
+            prepared.usable(), out, network=network, batch=batch, device=device or "auto", overwrite=overwrite,
+            weights=None if weights == "none" else weights or "auto", on_done=making,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        raise Stopped("stopped; the same command goes on where it was") from None
+    finally:
+        reading.close()
+        making.close()
+    items, width = made.shape
+    read = {"unreadable": [{"key": key, "reason": reason} for key, reason in prepared.bad]}
+    told: dict[str, Any] = {
+        "features": str(out), "items": items, "width": width, "network": network, "done_before": made.before,
+        "seconds": round(made.seconds, 3), "items_per_second": round((items - made.before) / max(made.seconds, 1e-9)),
+        "device": str(made.device),
+    }  # fmt: skip
+    if json:
+        as_json({**told, **(read if prepared.bad else {})})
+        return
+    again = f", {made.before:,} of them done before" if made.before else ""
+    facts(
+        {
+            "features": f"{out}: {items:,} items of {width:,} numbers by {network}{again}",
+            "made": f"in {made.seconds:.1f} s, {told['items_per_second']:,} items/s on {made.device}",
+            **({"images": f"{len(prepared.bad):,} cannot be read and are left out"} if prepared.bad else {}),
+            "next": f"adsh train {out} --network linear",
+        }
+    )
+    list_bad(read)

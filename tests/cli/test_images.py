@@ -1,0 +1,154 @@
+"""A folder of photographs of all sizes, some of them broken, through train, evaluate and encode."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import time
+import tomllib
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import adsh as package
+
+from ..data.pictures import random_images, save
+from .conftest import process
+
+TRAIN = ("train", "photos", "--network", "tiny", "--bits", 8, "--outer", 2, "--size", 16)
+BAD = ["cat/big.png", "cat/cut.jpg", "dog/empty.jpg", "dog/text.png"]
+
+
+@pytest.fixture
+def photos(tmp_path):
+    for at in range(60):
+        image = random_images(1, 20 + at % 9, 30 - at % 7, seed=at)[0] // 3 + 120 * (at % 2)
+        save(tmp_path / "photos" / ("cat", "dog")[at % 2] / f"{at:02}.jpg", image.astype(np.uint8), quality=90)
+    return tmp_path / "photos"
+
+
+@pytest.fixture
+def spoiled(photos):
+    (photos / "cat/cut.jpg").write_bytes((photos / "cat/00.jpg").read_bytes()[:400])
+    (photos / "dog/empty.jpg").write_bytes(b"")
+    (photos / "dog/text.png").write_text("no picture")
+    header = struct.pack(">IIBBBBB", 50_000, 50_000, 8, 2, 0, 0, 0)
+    chunk = struct.pack(">I", 13) + b"IHDR" + header + struct.pack(">I", zlib.crc32(b"IHDR" + header))
+    (photos / "cat/big.png").write_bytes(b"\x89PNG\r\n\x1a\n" + chunk)
+    odd = Image.fromarray(random_images(1, 24, 24, seed=77)[0])
+    odd.convert("CMYK").save(photos / "cat/cmyk.jpg")
+    odd.convert("P").save(photos / "cat/palette.gif")
+    odd.convert("RGBA").save(photos / "dog/alpha.png")
+    return photos
+
+
+def test_a_folder_is_trained_judged_and_coded(adsh, photos):
+    ended = adsh(*TRAIN, "--out", "m")
+    assert ended.status == 0, ended.err
+    assert ended.err == ""
+    assert "in memory" in ended.out
+    run = tomllib.loads((photos.parent / "m/run.toml").read_text())
+    assert (run["train"]["size"], run["train"]["skip_bad"], run["train"]["cache"]) == (16, False, "ram")
+    assert package.load("m").input_shape_ == (16, 16, 3)
+    judged = adsh("evaluate", "m", "--json").json
+    assert (judged["queries"], judged["database"]) == (6, 54)
+    drawn = adsh("evaluate", "m", "--data", "photos", "--protocol", "holdout", "--out", "r", "--json").json
+    assert drawn["learned"] == judged["learned"]
+    assert adsh("encode", "m", "photos", "--json").json["items"] == 60
+    with np.load("codes.npz") as held:
+        assert held["keys"][0] == "cat/00.jpg"
+    lines = ["path,label", *(f"photos/{'cat' if at % 2 == 0 else 'dog'}/{at:02}.jpg,x" for at in range(10))]
+    (photos.parent / "list.csv").write_text("\n".join(lines))
+    assert adsh("encode", "m", "list.csv", "--json").json["items"] == 10
+
+
+def test_broken_files_stop_it_before_training_with_the_list(adsh, refused, spoiled):
+    line = refused(*TRAIN, "--out", "m")
+    assert "4 of 67 items cannot be read" in line
+    assert all(name in line for name in BAD)
+    assert not (spoiled.parent / "m").exists()
+
+
+def test_broken_files_are_left_out_where_asked_and_listed_everywhere(adsh, refused, spoiled):
+    ended = adsh(*TRAIN, "--skip-bad", "--out", "m")
+    assert ended.status == 0, ended.err
+    assert "4 of them cannot be read and are left out" in ended.out
+    assert all(f"  {name}: " in ended.out for name in BAD)
+    events = [json.loads(line) for line in (spoiled.parent / "m/log.jsonl").read_text().splitlines()]
+    assert [event["event"] for event in events] == ["read", "start", "outer", "outer", "saved"]
+    assert [one["key"] for one in events[0]["unreadable"]] == BAD
+    keys = sorted(str(path.relative_to(spoiled)) for path in spoiled.rglob("*.*"))
+    with np.load("m/split.npz") as parts:  # indices into the source as it is opened, broken files included
+        used = np.concatenate([parts["queries"], parts["database"]])
+        assert sorted(set(range(67)) - set(used.tolist())) == [keys.index(name) for name in BAD]
+    assert adsh("evaluate", "m").status == 0
+    assert adsh("evaluate", "m", "--protocol", "holdout").status == 0
+    assert "big.png" in refused("encode", "m", "photos")
+    coded = adsh("encode", "m", "photos", "--skip-bad", "--json").json
+    assert (coded["items"], [one["key"] for one in coded["unreadable"]]) == (63, BAD)
+
+
+def test_every_cache_gives_the_same_model(adsh, photos):
+    folders = [("ram", []), ("none", ["--cache", "none"]), ("kept", ["--cache", "kept", "--workers", 3])]
+    for name, flags in [*folders, ("again", ["--cache", "kept", "--cache-size", "1GB"])]:
+        ended = adsh(*TRAIN, *flags, "--out", f"m-{name}", "--json")
+        assert ended.status == 0, ended.err
+        assert {"ram": "in memory", "none": "not kept", "kept": "on disk", "again": "read before"}[name] in ended.json[
+            "read"
+        ]["kept"]
+        for file in ("model.safetensors", "codes.safetensors", "row_numbers.npy"):
+            here, there = (photos.parent / f"m-{name}" / file), (photos.parent / "m-ram" / file)
+            assert here.read_bytes() == there.read_bytes()
+    assert adsh("evaluate", "m-kept").status == 0
+
+
+def test_an_image_on_both_sides_is_refused_even_under_another_name(adsh, refused, photos):
+    for path in sorted(photos.rglob("*.jpg")):
+        with Image.open(path) as image:
+            image.save(path.parent / f"copy-{path.stem}.png")  # lossless: the same pixels
+    line = refused(*TRAIN, "--out", "m")
+    assert "12 items on both sides" in line
+    assert re.search(r"/(\d\d).jpg = \w+/copy-\1.png", line)
+    assert "--skip-copies" in line
+    told = adsh(*TRAIN, "--out", "m", "--skip-copies", "--json").json
+    assert len(told["read"]["copies_left_out"]) == 12
+    assert adsh("evaluate", "m", "--protocol", "holdout").status == 0
+
+
+def test_duplicates_in_the_database_are_counted(adsh, photos):
+    for name in ("cat/00.jpg", "cat/02.jpg"):
+        (photos / name.replace(".jpg", "-copy.jpg")).write_bytes((photos / name).read_bytes())
+    told = adsh(*TRAIN, "--protocol", "all", "--out", "m", "--json").json
+    assert told["read"]["duplicates"] == 2
+    assert "2 duplicates in the database" in adsh(*TRAIN, "--protocol", "all", "--out", "n").out
+
+
+def test_the_default_size_is_what_the_network_works_on(adsh, photos):
+    assert adsh("train", "photos", "--network", "dsh_net", "--bits", 8, "--outer", 1, "--out", "m").status == 0
+    assert package.load("m").input_shape_ == (32, 32, 3)
+    assert adsh("train", "photos", "--bits", 8, "--outer", 1, "--out", "t").status == 0
+    assert package.load("t").input_shape_ == (64, 64, 3)
+
+
+def test_wrong_requests_are_told_in_one_line(refused, photos, blob_file):
+    assert "takes features, but photos holds images" in refused("train", "photos", "--network", "mlp", "--out", "m")
+    assert "such as 8GB" in refused(*TRAIN, "--cache-size", "much", "--out", "m")
+    assert "workers=-1" in refused(*TRAIN, "--workers", -1, "--out", "m")
+    assert "size=0" in refused(*TRAIN, "--size", 0, "--out", "m")
+    assert "only images have a size" in refused("train", "blobs.npz", "--size", 8, "--out", "m")
+    assert "is a file" in refused(*TRAIN, "--cache", "blobs.npz", "--out", "m")
+
+
+def test_a_run_resumes_with_its_images(adsh, photos):
+    assert adsh(*TRAIN, "--checkpoint-every", 1, "--out", "whole").status == 0
+    running = process(*TRAIN, "--outer", 50, "--checkpoint-every", 1, "--out", "m", folder=photos.parent)
+    while running.poll() is None and not list((photos.parent / "m/checkpoints").glob("*.safetensors")):
+        time.sleep(0.02)
+    running.kill()
+    running.communicate()
+    ended = adsh("train", "--resume", "--out", "m", "--cache", "none")
+    assert ended.status == 0, ended.err
+    assert len(package.load("m").history_) == 50
