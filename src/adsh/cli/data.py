@@ -10,32 +10,32 @@ from typing import Annotated, Any
 
 import typer
 
-from .flags import Json, Labels, Root, SkipBad
+from .flags import Json, Labels, Root, SkipBad, Source
 from .show import as_json, facts
 
-app = typer.Typer(
-    name="data",
-    help="Get a published set, and see what a source holds.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = typer.Typer(name="data", add_completion=False, rich_markup_mode=None)
 
-_SOURCE = "A name (digits, cifar10, coco, coco17, nuswide), a folder with a sub-folder a class, a list, or arrays."
+
+@app.callback(invoke_without_command=True)
+def data(context: typer.Context) -> None:
+    """Get a published set, and see what a source holds."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @app.command(epilog="Example:  adsh data info cifar10 --sheet cifar10.png")
 def info(
-    source: Annotated[str, typer.Argument(help=_SOURCE)],
+    source: Source,
     root: Root = None,
     labels: Labels = None,
     sheet: Annotated[Path | None, typer.Option(help="Write a picture of some images of each class here.")] = None,
     skip_bad: SkipBad = None,
     json: Json = False,
 ) -> None:
-    """Say how many items, classes and label sets a source has, how alike they are, and how many are duplicates.
+    """Say what a source holds.
 
-    Every item is read once: files that cannot be are found here, before training, all of them.
+    How many items, classes and label sets, how alike they are, and how many are duplicates. Every item is read once:
+    files that cannot be are found here, before training, all of them.
     """
     from ..data import check_readable, contact_sheet, open_source, summary
 
@@ -62,7 +62,10 @@ def get(
     root: Annotated[Path | None, typer.Option(help="The folder to put it in; else $ADSH_DATA/SOURCE.")] = None,
     json: Json = False,
 ) -> None:
-    """Download a published set, check its digest, and go on where an earlier download broke."""
+    """Download a published set.
+
+    Checks its digest, goes on where an earlier download broke, and turns to a second source where the first fails.
+    """
     from ..data.get_cifar10 import get_cifar10
     from ..data.sources import source_root
     from ..errors import InputError

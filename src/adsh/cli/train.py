@@ -17,7 +17,9 @@ EXAMPLE = "adsh train digits --bits 24 --network tiny --checkpoint-every 1 --out
 def command(
     source: Annotated[str | None, typer.Argument(help=SOURCE_HELP)] = None,
     bits: Annotated[int | None, typer.Option(help="Code length, 1 to 1024.  [default: 48]")] = None,
-    network: Annotated[str | None, typer.Option(help="linear, mlp, tiny, …; by default by what the items are.")] = None,
+    network: Annotated[
+        str | None, typer.Option(help="mlp, linear for features; tiny, efficientnet_lite0, resnet50, … for images.")
+    ] = None,
     preset: Annotated[
         str | None, typer.Option(help="modern, fast, paper, authors-matlab or authors-pytorch.  [default: modern]")
     ] = None,
@@ -34,7 +36,9 @@ def command(
     device: Device = None,
     root: Root = None,
     labels: Labels = None,
-    protocol: Annotated[str | None, typer.Option(help="holdout: a tenth of the items ask. all: nobody does.")] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="holdout: a tenth of the items ask. all: nobody does. Or 59k, paper, …")
+    ] = None,
     split_seed: Annotated[int | None, typer.Option(help="The seed the split is drawn from.")] = None,
     size: Size = None,
     skip_bad: SkipBad = None,
@@ -66,15 +70,17 @@ def command(
     from ..run_folder import RUN
     from ..train_run import TrainSettings, default_out, train
 
-    if resume and config is None and out is not None and (out / RUN).exists():
-        config = out / RUN  # nothing needs to be said again
-    settings = TrainSettings.of(
-        config, source=source, root=root, labels=labels, protocol=protocol, split_seed=split_seed, bits=bits,
-        network=network, preset=preset, gamma=gamma, samples=samples, outer=outer, inner=inner, batch_size=batch_size,
-        lr=lr, unlabelled=unlabelled, device=device, seed=seed, checkpoint_every=checkpoint_every,
-        tensorboard=tensorboard, size=size, skip_bad=skip_bad, skip_copies=skip_copies, cache=cache,
-        cache_size=cache_size, workers=workers,
-    )  # fmt: skip
+    flags = {
+        "source": source, "root": root, "labels": labels, "protocol": protocol, "split_seed": split_seed, "bits": bits,
+        "network": network, "preset": preset, "gamma": gamma, "samples": samples, "outer": outer, "inner": inner,
+        "batch_size": batch_size, "lr": lr, "unlabelled": unlabelled, "device": device, "seed": seed, "size": size,
+        "checkpoint_every": checkpoint_every, "tensorboard": tensorboard, "skip_bad": skip_bad, "cache": cache,
+        "skip_copies": skip_copies, "cache_size": cache_size, "workers": workers,
+    }  # fmt: skip
+    if resume and config is None:  # nothing needs to be said again
+        at = (out or default_out(TrainSettings.of(**flags))) / RUN
+        config = at if at.exists() else None
+    settings = TrainSettings.of(config, **flags)
     out = out or default_out(settings)
     display = TrainingBar()
     try:
