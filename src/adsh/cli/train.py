@@ -70,7 +70,7 @@ def command(
     from ..run_folder import RUN
     from ..train_run import TrainSettings, default_out, train
 
-    flags = {
+    flags: dict[str, Any] = {
         "source": source, "root": root, "labels": labels, "protocol": protocol, "split_seed": split_seed, "bits": bits,
         "network": network, "preset": preset, "gamma": gamma, "samples": samples, "outer": outer, "inner": inner,
         "batch_size": batch_size, "lr": lr, "unlabelled": unlabelled, "device": device, "seed": seed, "size": size,
