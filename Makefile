@@ -44,9 +44,11 @@ format: $(VENV)/.dev  ## format and sort imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.dev  ## measure what n costs, and the metrics (about 10 minutes, 3 GiB)
+bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources and feeding (about 15 minutes, 3 GiB)
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/metrics.py
+	$(BIN)/python benchmarks/sources.py
+	$(BIN)/python benchmarks/feed.py
 
 dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/
 	rm -rf dist

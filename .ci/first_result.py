@@ -11,6 +11,7 @@ labels = np.repeat(["ant", "bee", "cat"], 200)
 centres = {name: rng.normal(size=16) * 3 for name in ("ant", "bee", "cat")}
 features = np.stack([centres[name] + rng.normal(size=16) for name in labels])
 
+np.savez("blobs.npz", features=features, labels=labels)  # for the command line, next
 with tempfile.TemporaryDirectory() as folder:
     adsh.ADSH(12, outer=10).fit(features, labels, save_to=f"{folder}/model")
     model = adsh.load(f"{folder}/model")
