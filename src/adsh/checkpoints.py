@@ -83,6 +83,11 @@ class Checkpoints:
             raise FolderError(f"no checkpoint in {self.folder} is whole: {', '.join(damaged)}; train without resuming")
         return None
 
+    def clear(self) -> None:
+        """Removes those of an earlier run."""
+        for path in found(self.folder):
+            path.unlink()
+
     def check_space(self, network: nn.Module, table_bytes: int) -> None:
         """Raises where the disk cannot hold those kept and the one being written.
 
@@ -91,7 +96,8 @@ class Checkpoints:
         weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
         standing_bytes = 4 * weights + table_bytes
         beside = next(parent for parent in (self.folder, *self.folder.resolve().parents) if parent.exists())
-        needed, free = (KEPT + 1) * standing_bytes, shutil.disk_usage(beside).free
+        here = sum(path.stat().st_size for path in found(self.folder))
+        needed, free = (KEPT + 1) * standing_bytes - here, shutil.disk_usage(beside).free
         if free < needed:
             raise FolderError(
                 f"not enough space for checkpoints in {self.folder}: {needed / 1e6:,.0f} MB are needed and "

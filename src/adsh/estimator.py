@@ -113,6 +113,7 @@ class ADSH:
         checkpoints: str | Path | None = None,
         checkpoint_every: int = 1,
         resume: bool = False,
+        overwrite: bool = False,
     ) -> ADSH:
         """Learns the codes of the database Y and the network.
 
@@ -128,14 +129,17 @@ class ADSH:
 
         `checkpoints` is a folder that keeps the last two standings, written every `checkpoint_every` outer
         iterations. With `resume`, training goes on from the last whole one, to the same codes and weights as if it
-        had never stopped; one of another configuration or of other data is refused.
+        had never stopped; one of another configuration or of other data is refused. With `overwrite`, those of an
+        earlier run are forgotten once this one starts.
         """
         progress = Progress(self.progress)
         bits = check_bits(self.bits)
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise InputError(f"seed={self.seed!r}: give a whole number of at least 0")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 1 << 63:
+            raise InputError(f"seed={self.seed!r}: give a whole number of at least 0, below 2^63")
         if labels is None and similarity is None and isinstance(Y, Dataset):
             labels = Y.labels
+        if query_labels is None and similarity is None and isinstance(queries, Dataset):
+            query_labels = queries.labels
         items = as_items(Y, "Y")
         asked = items if queries is None else as_items(queries, "queries")
         if asked.shape != items.shape:
@@ -144,7 +148,7 @@ class ADSH:
         recipe = self._recipe(table)
         choice = choose_device(self.device)
         data = self._fingerprint(items, asked if queries is not None else None, table, similarity)
-        store = self._checkpoints(checkpoints, checkpoint_every, resume, recipe, data)
+        store = self._checkpoints(checkpoints, checkpoint_every, resume, overwrite, recipe, data)
         left_out = np.flatnonzero(table.row_numbers() == len(table.rows)) if table.points < len(items) else None
         if left_out is not None:
             items.read_through(left_out)  # they are coded after training: what cannot be read is told before it
@@ -161,13 +165,15 @@ class ADSH:
                 store.check_space(network, table.state_bytes(recipe.outer * recipe.samples))
 
             def at_start(standing: Standing) -> None:
+                if store is not None and overwrite:
+                    store.clear()
                 if store is not None and resume:
                     store.restore(standing)
                 kind = "images" if len(items.shape) == 3 else "items"
                 facts = {
                     "device": str(choice), "items": kind, "points": len(items), "rows": len(table.rows), "bits": bits,
                     "done": len(standing.history), "recipe": asdict(recipe), "data": data,
-                    "weights": str(getattr(network, "adsh_weights", "")) or None,
+                    "weights": _told_weights(network),
                 }  # fmt: skip
                 progress.started(facts)
                 tell = getattr(callback, "started", None)
@@ -176,10 +182,10 @@ class ADSH:
 
             def after_outer(standing: Standing) -> None:
                 progress.outer(standing.history[-1])
-                if store is not None:
-                    store.save(standing)
                 if callback:
                     callback(standing.history[-1])
+                if store is not None:
+                    store.save(standing)
 
             with threads_for(network, choice.device), feed:
                 history = learn(
@@ -319,7 +325,13 @@ class ADSH:
         return marks if similarity is None else marks | of_similarity(similarity)
 
     def _checkpoints(
-        self, folder: str | Path | None, every: int, resume: bool, recipe: config.Recipe, data: Fingerprint
+        self,
+        folder: str | Path | None,
+        every: int,
+        resume: bool,
+        overwrite: bool,
+        recipe: config.Recipe,
+        data: Fingerprint,
     ) -> Checkpoints | None:
         if folder is None:
             if resume:
@@ -329,7 +341,7 @@ class ADSH:
         chosen = {"bits": self.bits, "network": network, "seed": self.seed, "unlabelled": self.unlabelled}
         chosen |= {f"network {name}": value for name, value in (self.network_options or {}).items()}
         store = Checkpoints(Path(folder), every, {**chosen, **asdict(recipe)}, data)
-        if not resume and found(store.folder):
+        if not resume and not overwrite and found(store.folder):
             raise InputError(f"{folder} holds checkpoints of an earlier run: resume it, or give an empty folder")
         return store
 
@@ -360,6 +372,12 @@ class ADSH:
 def load(folder: str | Path, *, network: nn.Module | None = None, device: str | None = None) -> ADSH:
     """The model saved in `folder`; `network` is needed where it was fitted with a module of the user's own."""
     return read(Path(folder), network=network, device=device)
+
+
+def _told_weights(network: nn.Module) -> str | None:
+    """What an image network starts from, in words; nothing for those that always start from random weights."""
+    loaded = getattr(network, "adsh_weights", None)
+    return str(loaded) if loaded else "random weights to start from" if hasattr(network, "preprocess") else None
 
 
 def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:

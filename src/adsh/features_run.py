@@ -137,6 +137,8 @@ class _Growing:
         if self._rows is None:
             return
         self._write_mark()
+        for what in ("labels", "classes"):  # of other features that were here before
+            beside(self._out, what).unlink(missing_ok=True)
         if dataset.labels is not None:
             _save(beside(self._out, "labels"), plain_labels(dataset.labels))
             _save(beside(self._out, "classes"), np.array([str(name) for name in dataset.labels.names]))

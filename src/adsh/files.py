@@ -133,6 +133,13 @@ def find_whole(folder: Path) -> Path:
     return folder if folder.exists() or not _previous(folder).exists() else _previous(folder)
 
 
+def find_file(folder: Path, name: str) -> Path:
+    """Where a file of `folder` is, be it between the two renames of a save; its place in the folder if nowhere."""
+    folder = folder.resolve()
+    kept = _previous(folder) / name
+    return kept if kept.exists() and not (folder / name).exists() else folder / name
+
+
 def digest(path: Path) -> str:
     """The SHA-256 of a file."""
     with path.open("rb") as file:

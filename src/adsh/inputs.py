@@ -24,7 +24,7 @@ class Drawn:
     """A split whose sides share no image. Its indices are into the source as opened, unreadable items included."""
 
     parts: Split
-    duplicates: int | None  # copies inside the database; None for features
+    duplicates: int | None  # copies inside the database; None where they were not looked for
     left_out: list[str]  # keys of copies that would have been on both sides
 
 
@@ -95,11 +95,11 @@ def for_model(dataset: Dataset, shape: Sequence[int], workers: int | None = None
 
 
 def about_reading(prepared: Prepared, drawn: Drawn) -> dict[str, Any]:
-    """What the log and the user are told of it; nothing for features."""
+    """What the log and the user are told of it."""
     if prepared.digests is None:
         return {}
     return {
-        "images": len(prepared.dataset),
+        "items": len(prepared.dataset),
         "unreadable": [{"key": key, "reason": reason} for key, reason in prepared.bad],
         "duplicates": drawn.duplicates,
         "copies_left_out": drawn.left_out,

@@ -32,6 +32,10 @@ def checked_config(folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except FileNotFoundError:
+        if (folder / "run.toml").exists():
+            raise FolderError(
+                f"{folder} holds a run that is not finished: adsh train --resume --out {folder} goes on with it"
+            ) from None
         raise FolderError(f"{folder} has no {CONFIG}: give a folder that a model was saved in") from None
     except (ValueError, OSError) as problem:
         raise FolderError(f"{folder / CONFIG} cannot be read ({problem}): save or copy the model again") from None

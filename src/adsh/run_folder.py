@@ -10,17 +10,18 @@ config.json …  the model, once it is trained: see model_folder
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from .data.protocols import Split
 from .errors import FolderError, InputError, first_line
-from .files import find_whole, recover, replacing_file
+from .files import find_file, recover, replacing_file
+from .model_config import holds_model
 
 RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT = (
     "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report",
@@ -60,7 +61,7 @@ class RunFolder:
 
     def read_run(self) -> dict[str, Any]:
         """run.toml, or {} where there is none."""
-        path = find_whole(self.path) / RUN
+        path = find_file(self.path, RUN)
         return read_toml(path) if path.exists() else {}
 
     def write_split(self, split: Split) -> None:
@@ -69,7 +70,7 @@ class RunFolder:
 
     def read_split(self) -> Split | None:
         """The split of the run, or None where there is none."""
-        path = find_whole(self.path) / SPLIT
+        path = find_file(self.path, SPLIT)
         return Split.load(path) if path.exists() else None
 
     def log(self, event: str, **values: Any) -> None:
@@ -81,12 +82,31 @@ class RunFolder:
         except OSError as problem:
             raise FolderError(f"cannot write {self.path / LOG}: {problem.strerror}") from None
 
-    def mend_log(self) -> None:
-        """Cuts off a last line that a kill left half written."""
+    def mend_log(self, done: int) -> None:
+        """Cuts off what a run that goes on after `done` outer iterations will write again, and a half-written line."""
         path = self.path / LOG
         if path.exists():
-            whole = path.read_bytes().rfind(b"\n") + 1
-            os.truncate(path, whole)
+            kept = [line for line, event in _events(path) if event.get("outer", 0) <= done]
+            with replacing_file(path) as file:
+                file.write(b"".join(line + b"\n" for line in kept))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the model here is what this run gave, and not one that an unfinished run is to replace."""
+        path = find_file(self.path, LOG)
+        events = _events(path) if path.exists() else []
+        return holds_model(self.path) and bool(events) and events[-1][1].get("event") == "saved"
+
+
+def _events(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
+    """The whole lines of a log, and what they say."""
+    found = []
+    for line in path.read_bytes().split(b"\n"):
+        with suppress(ValueError):
+            event = json.loads(line)
+            if isinstance(event, dict):
+                found.append((line, event))
+    return found
 
 
 def read_toml(path: Path) -> dict[str, Any]:

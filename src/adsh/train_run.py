@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,21 @@ from typing import Any
 from . import __version__
 from .checkpoints import found
 from .data import NAMED, ArrayDataset, Dataset, Split, as_items, open_source
+from .data.fingerprint import differences, fingerprint
 from .data.prepare import DISK, NONE, RAM
 from .device import choose_device
-from .errors import FolderError, InputError
+from .errors import AdshWarning, FolderError, InputError
 from .estimator import ADSH, load
 from .hamming.bits import check_bits
 from .inputs import Reading, about_reading, draw, made_ready
 from .learn.loop import Record
 from .model_config import holds_model
+from .networks import NETWORKS
 from .run_folder import TENSORBOARD, RunFolder, read_toml
 from .watch import Log, TensorBoard, Watcher, Watchers
 
+_LIGHT = ("linear", "mlp", "tiny", "dsh_net")  # networks that a CPU trains
+_SMALL_PICTURE = 48  # pixels
 _READING = ("network", "size", "cache", "cache_size", "skip_bad", "workers")  # what the reading of images depends on
 _NO_MATTER = ("device", "checkpoint_every", "tensorboard", "cache", "cache_size", "workers")  # to what comes out
 
@@ -41,6 +46,7 @@ class TrainSettings:
     split_seed: int = 0
     bits: int = 48
     network: str | None = None
+    weights: str | None = None  # a file the network starts from, or "pretrained"
     preset: str = "modern"
     gamma: float | None = None
     samples: int | None = None
@@ -70,7 +76,7 @@ class TrainSettings:
         values |= {name: value for name, value in flags.items() if value is not None}
         if "source" not in values:
             raise InputError("no source is given: name one (digits, …), a path, or --config with one in it")
-        for name in ("source", "root", "labels"):  # so that paths hold from anywhere
+        for name in ("source", "root", "labels", "weights"):  # so that paths hold from anywhere
             path = Path(values.get(name) or "").expanduser()
             if values.get(name) not in (None, *NAMED) and path.exists():
                 values[name] = str(path.absolute())
@@ -114,7 +120,9 @@ def train(
         raise InputError(f"{settings.source} has no labels: give --labels FILE.npy, or a source that is labelled")
     finished = _look_at(run, settings, resume=resume, overwrite=overwrite)
     if finished:
-        return Trained(load(out, device=settings.device), dataset, already=True, read={})
+        model = load(out, device=settings.device)
+        _check_data(run, dataset, model)
+        return Trained(model, dataset, already=True, read={})
     check_bits(settings.bits)
     choose_device(settings.device)
     asked = {name: getattr(settings, name) for name in _READING}
@@ -126,17 +134,18 @@ def train(
     model = _model(settings, shape)
     used = {"network": model.network, "size": settings.size if isinstance(dataset, ArrayDataset) else shape[0]}
     board = TensorBoard(out / TENSORBOARD) if settings.tensorboard else None
-    if overwrite:
-        run.clear()
     others = [each for each in (board, watcher) if each is not None]
     try:
         model.fit(
             database,
-            callback=Watchers(_Beside(run, {**asdict(settings), **used}, drawn.parts, read), Log(run), *others),
+            callback=Watchers(
+                _Beside(run, {**asdict(settings), **used}, drawn.parts, read, overwrite), Log(run), *others
+            ),
             save_to=out,
             checkpoints=run.checkpoints if settings.checkpoint_every else None,
             checkpoint_every=settings.checkpoint_every or 1,
             resume=resume,
+            overwrite=overwrite,
         )
     finally:
         if board is not None:
@@ -149,14 +158,18 @@ def train(
 class _Beside:
     """Writes run.toml, the split and what the reading found, once the run is known to be able to start."""
 
-    def __init__(self, run: RunFolder, asked: dict[str, Any], parts: Split, read: dict[str, Any]) -> None:
-        self._run, self._asked, self._parts, self._read = run, asked, parts, read
+    def __init__(
+        self, run: RunFolder, asked: dict[str, Any], parts: Split, read: dict[str, Any], overwrite: bool
+    ) -> None:
+        self._run, self._asked, self._parts, self._read, self._overwrite = run, asked, parts, read, overwrite
 
     def started(self, facts: dict[str, Any]) -> None:
+        if self._overwrite:
+            self._run.clear()
         made = {"adsh": __version__, "device": facts["device"], "points": facts["points"]}
         self._run.write_run({"train": self._asked, "recipe": facts["recipe"], "data": facts["data"], "made": made})
         self._run.write_split(self._parts)
-        self._run.mend_log()
+        self._run.mend_log(facts["done"])
         if self._read:
             self._run.log("read", **self._read)
 
@@ -168,11 +181,10 @@ def _look_at(run: RunFolder, settings: TrainSettings, *, resume: bool, overwrite
     """Whether the run is finished already. Refuses to touch what an earlier one left, unless told to."""
     if resume and overwrite:
         raise InputError("--resume goes on and --overwrite starts anew: give one of them")
-    if resume and not settings.checkpoint_every:
-        raise InputError("--resume needs the checkpoints of the run: give --checkpoint-every as it had")
     if overwrite:
         return False
-    if holds_model(run.path):
+    unfinished = found(run.checkpoints)
+    if run.finished or (holds_model(run.path) and not unfinished):
         if not resume:
             raise FolderError(f"{run.path} holds a trained model: give another --out, or --overwrite")
         before = run.read_run().get("train", {})
@@ -181,7 +193,10 @@ def _look_at(run: RunFolder, settings: TrainSettings, *, resume: bool, overwrite
             if value not in (None, was) and name not in _NO_MATTER:
                 raise InputError(f"{run.path} was finished with {name} {was}, not {value}: give another --out")
         return True
-    unfinished = found(run.checkpoints)
+    if resume and not settings.checkpoint_every:
+        raise InputError(
+            f"{run.path} has no checkpoints to go on from: start anew with --checkpoint-every 1 and --overwrite"
+        )
     if unfinished and not resume:
         raise FolderError(
             f"{run.path} holds an unfinished run ({unfinished[0].name}): go on with --resume, or start anew with "
@@ -190,12 +205,26 @@ def _look_at(run: RunFolder, settings: TrainSettings, *, resume: bool, overwrite
     return False
 
 
+def _check_data(run: RunFolder, dataset: Dataset, model: ADSH) -> None:
+    """Raises where a finished run was of other data; images in files are not read for it."""
+    parts = run.read_split()
+    if parts is None or not isinstance(dataset, ArrayDataset):
+        return
+    parts.check(len(dataset))
+    database = dataset.subset(parts.database)
+    other = differences(fingerprint(as_items(database), database.labels), model.fingerprint_)
+    if other:
+        raise InputError(f"{run.path} was finished with other data: {'; '.join(other)}. Give another --out")
+
+
 def _model(settings: TrainSettings, shape: tuple[int, ...]) -> ADSH:
     network = settings.network or ("mlp" if len(shape) == 1 else "tiny")
+    _advise(settings, network, shape)
     given = {name: getattr(settings, name) for name in ("gamma", "samples", "outer", "inner", "batch_size", "lr")}
     return ADSH(
         settings.bits,
         network=network,
+        network_options={"weights": settings.weights} if settings.weights else None,
         preset=settings.preset,
         unlabelled=settings.unlabelled,
         device=settings.device,
@@ -203,6 +232,20 @@ def _model(settings: TrainSettings, shape: tuple[int, ...]) -> ADSH:
         progress=False,
         **given,
     )
+
+
+def _advise(settings: TrainSettings, network: str, shape: tuple[int, ...]) -> None:
+    """What a newcomer should know before a long or a poor run."""
+    features = f"adsh features {settings.source} --out features.npy, then adsh train features.npy"
+    if settings.network is None and len(shape) == 3 and max(shape) > _SMALL_PICTURE:
+        warnings.warn(
+            f"no --network is given, so {network} is trained, from scratch. For photographs a pre-trained network sees "
+            f"far more: {features}; or, on a GPU, --network efficientnet_lite2",
+            AdshWarning,
+            stacklevel=4,
+        )
+    elif network in NETWORKS and network not in _LIGHT and choose_device(settings.device).device.type == "cpu":
+        warnings.warn(f"training {network} on a CPU takes hours; seconds: {features}", AdshWarning, stacklevel=4)
 
 
 def _checked(value: Any, kind: str, what: str) -> Any:

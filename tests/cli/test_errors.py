@@ -137,3 +137,29 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path):
     assert run.stderr is not None
     assert run.stderr.read() == ""
     run.stderr.close()
+
+
+def test_points_without_a_label_do_not_ask_and_are_judged_as_such(adsh, tmp_path, blobs):
+    features, labels = blobs
+    np.savez(tmp_path / "half.npz", features=features, labels=np.where(np.arange(300) % 2, labels, -1))
+    assert adsh("train", "half.npz", "--bits", 12, "--outer", 2, "--out", "model").status == 0
+    told = adsh("evaluate", "model", "--json")
+    assert told.status == 0
+    assert told.json["queries"] == 15  # a tenth of the labelled
+    assert told.json["learned"]["map_expected"] > 0.9 * 135 / 285  # unlabelled items stand among the relevant
+
+
+def test_copies_of_features_on_both_sides_are_refused(refused, tmp_path, blobs):
+    features, labels = blobs
+    np.savez(tmp_path / "twice.npz", features=np.vstack([features] * 2), labels=np.concatenate([labels] * 2))
+    assert "--skip-copies" in refused("train", "twice.npz", "--outer", 1, "--out", "model")
+
+
+def test_an_unfinished_run_is_told_from_a_folder_of_something_else(adsh, refused, blob_file):
+    (blob_file.parent / "half").mkdir()
+    (blob_file.parent / "half/run.toml").write_text("[train]\n")
+    assert "adsh train --resume --out" in refused("info", "half")
+
+
+def test_seeds_that_no_generator_takes_are_refused(refused, blob_file):
+    assert "below 2^63" in refused("train", "blobs.npz", "--seed", 1 << 64, "--out", "model")

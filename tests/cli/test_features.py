@@ -81,7 +81,10 @@ def test_what_was_made_of_something_else_is_refused_with_the_difference(adsh, re
         "features", "in", "--network", "dsh_net", "--size", 12, "--out", "f.npy"
     )
     save(folder / "a/01.png", random_images(1, seed=7)[0])
-    assert "f.npy holds other features: items differ. Give another --out, or --overwrite" in refused(*MAKE)
+    assert (
+        "f.npy holds other features: items differ; files of items differ. Give another --out, or --overwrite"
+        in refused(*MAKE)
+    )
     assert adsh(*MAKE, "--overwrite").status == 0
     np.save("other.npy", np.zeros(3))
     assert "nobody knows what of" in refused(*MAKE[:-1], "other.npy")

@@ -9,6 +9,7 @@ import random
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from .conftest import process
@@ -67,7 +68,7 @@ def test_the_last_two_checkpoints_are_kept(adsh, blob_file):
 
 @pytest.fixture
 def stopped(adsh, blob_file, monkeypatch):
-    """A run of six outer iterations that stopped after the fourth; `whole` ran through."""
+    """A run of six outer iterations that stopped after the fourth, before its checkpoint; `whole` ran through."""
     from adsh.run_folder import RunFolder
 
     adsh(*train("whole"))
@@ -88,8 +89,20 @@ def test_resuming_needs_the_folder_alone(adsh, stopped):
     assert adsh("train", "--resume", "--out", "model").status == 0
     assert same_bytes(stopped, stopped.parent / "whole")
     events = [json.loads(line) for line in (stopped / "log.jsonl").read_text().splitlines()]
-    assert [e.get("outer") or e["event"] for e in events] == ["start", 1, 2, 3, 4, "resume", 5, 6, "saved"]
-    assert events[5]["done"] == 4
+    assert [e.get("outer") or e["event"] for e in events] == [
+        "read",
+        "start",
+        1,
+        2,
+        3,
+        "read",
+        "resume",
+        4,
+        5,
+        6,
+        "saved",
+    ]
+    assert events[6]["done"] == 3
 
 
 def test_resuming_a_finished_run_says_so_and_changes_nothing(adsh, refused, stopped):
@@ -189,3 +202,57 @@ def test_averaged_weights_and_augmented_images_resume_to_the_same_bytes(tmp_path
     resumed = package.ADSH(12, **settings).fit(digits, checkpoints=tmp_path, resume=True)
     assert (resumed.outputs(digits) == whole.outputs(digits)).all()
     assert (resumed.database_codes_ == whole.database_codes_).all()
+
+
+def test_a_stopped_overwrite_goes_on_as_the_new_run_and_not_as_the_old_model(adsh, stopped):
+    adsh("train", "--resume", "--out", "model")
+    old = (stopped / "model.safetensors").read_bytes()
+    stopped_again = {"outer": 0}
+    from adsh.run_folder import RunFolder
+
+    log = RunFolder.log
+
+    def stop(self, event, **values):
+        log(self, event, **values)
+        if values.get("outer") == 3 and not stopped_again["outer"]:
+            stopped_again["outer"] = 3
+            raise OSError(errno.EIO, "pulled the plug")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(RunFolder, "log", stop)
+        assert adsh(*train("model", 6, "--seed", 9, "--overwrite")).status == 2
+    assert (stopped / "model.safetensors").read_bytes() == old  # until the new one takes its place
+    ended = adsh("train", "--resume", "--out", "model", "--json")
+    assert not ended.json["already_finished"]
+    adsh(*train("fresh", 6, "--seed", 9))
+    assert same_bytes(stopped, stopped.parent / "fresh")
+
+
+def test_nothing_is_forgotten_for_a_run_that_cannot_start(refused, stopped):
+    before = checkpoints(stopped)
+    assert "gamma" in refused(*train("model", 6, "--gamma", -1, "--overwrite"))
+    assert checkpoints(stopped) == before
+    assert (stopped / "log.jsonl").exists()
+
+
+def test_a_crash_while_the_model_takes_its_place_needs_the_folder_alone(adsh, stopped):
+    stopped.rename(stopped.parent / ".model.previous")
+    assert adsh("train", "--resume", "--out", "model").status == 0
+    assert same_bytes(stopped, stopped.parent / "whole")
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_any_changed_item_is_seen_on_resume(adsh, refused, stopped, blob_file, mapped):
+    with np.load(blob_file) as held:
+        arrays = dict(held)
+    if mapped:  # an .npy is memory-mapped
+        np.save(blob_file.with_suffix(".npy"), arrays["features"])
+        np.save(blob_file.with_name("blobs.labels.npy"), arrays["labels"])
+        assert adsh("train", "blobs.npy", "--outer", 2, "--checkpoint-every", 1, "--out", "m").status == 0
+        arrays["features"][7, 3] += 1
+        np.save(blob_file.with_suffix(".npy"), arrays["features"])
+        assert "items differ" in refused("train", "--resume", "--out", "m")
+        return
+    arrays["features"][7, 3] += 1
+    np.savez(blob_file, **arrays)
+    assert "items differ" in refused("train", "--resume", "--out", "model")

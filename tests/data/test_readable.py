@@ -31,9 +31,9 @@ def test_a_dataset_that_can_be_read_is_given_back_with_its_digests(folder):
 
 def test_unreadable_files_stop_with_a_list_before_anything_starts(folder):
     names = spoil(folder, 7)
-    with pytest.raises(InputError, match="7 of 30 items cannot be read: .*; and 2 more; .*--skip-bad") as caught:
+    with pytest.raises(InputError, match="7 of 30 items cannot be read: .*--skip-bad") as caught:
         check_readable(open_source(folder))
-    assert all((name in str(caught.value)) == (at < 5) for at, name in enumerate(names))
+    assert all(name in str(caught.value) for name in names)
     assert "\n" not in str(caught.value)
 
 

@@ -71,8 +71,9 @@ def test_a_sheet_that_cannot_be_written_is_told(tmp_path):
     images = ArrayDataset(random_images(2), [0, 1])
     with pytest.raises(InputError, match="call it .png"):
         contact_sheet(images, tmp_path / "sheet.txt")
+    (tmp_path / "file").touch()
     with pytest.raises(FolderError, match="cannot write"):
-        contact_sheet(images, tmp_path / "nowhere" / "sheet.png")
+        contact_sheet(images, tmp_path / "file" / "sheet.png")
     with pytest.raises(InputError, match="only images"):
         contact_sheet(ArrayDataset(np.zeros((2, 3)), [0, 1]), tmp_path / "sheet.png")
     with pytest.raises(InputError, match="columns=0"):

@@ -62,6 +62,12 @@ def main() -> NoReturn:
     except (AdshError, OSError) as problem:
         say(first_line(problem))
         status = 2
+    except MemoryError as problem:
+        say(f"there is not enough memory ({first_line(problem)}): give fewer or smaller items")
+        status = 2
+    except UnicodeError as problem:
+        say(f"a name holds bytes that are no text ({first_line(problem)}): rename the file or folder")
+        status = 2
     sys.exit(status)
 
 

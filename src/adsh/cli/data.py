@@ -16,7 +16,7 @@ from .show import as_json, facts
 app = typer.Typer(name="data", add_completion=False, rich_markup_mode=None)
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, epilog="Example:  adsh data info digits")
 def data(context: typer.Context) -> None:
     """Get a published set, and see what a source holds."""
     if context.invoked_subcommand is None:
@@ -38,7 +38,10 @@ def info(
     files that cannot be are found here, before training, all of them.
     """
     from ..data import check_readable, contact_sheet, open_source, summary
+    from ..data.contact_sheet import check_sheet
 
+    if sheet is not None:
+        check_sheet(sheet)
     dataset = open_source(source, root=root, labels=labels)
     with _bar("items", len(dataset)) as progress:
         read = check_readable(dataset, skip_bad=bool(skip_bad), progress=lambda done: progress(done, len(dataset)))

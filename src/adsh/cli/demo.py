@@ -66,6 +66,6 @@ def command(
             "look at": made.page,
             "the model": made.model,
             "next": f"adsh info {made.model}",
-            "": "adsh train FILE.npz --bits 48 --out my-model      (features or images, and labels)",
+            "": "adsh train --help        (your own images: the README has the whole way)",
         }
     )

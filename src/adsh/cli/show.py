@@ -44,7 +44,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def read_in_words(read: Mapping[str, Any]) -> str:
     """What the reading of images found, on one line."""
     bad, copies = len(read["unreadable"]), len(read["copies_left_out"])
-    parts = [f"{read['images']:,}", *[f"{bad:,} of them cannot be read and are left out"] * bool(bad)]
+    parts = [f"{read['items']:,}", *[f"{bad:,} of them cannot be read and are left out"] * bool(bad)]
     parts += [f"{copies:,} copies of queries are left out"] * bool(copies)
     parts += [f"{read['duplicates']:,} duplicates in the database"] * bool(read["duplicates"])
     return f"{', '.join(parts)}; {read['kept']}"

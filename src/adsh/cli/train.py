@@ -20,6 +20,9 @@ def command(
     network: Annotated[
         str | None, typer.Option(help="mlp, linear for features; tiny, efficientnet_lite0, resnet50, … for images.")
     ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="A file the network starts from: .pth, .safetensors, .npz.")
+    ] = None,
     preset: Annotated[
         str | None, typer.Option(help="modern, fast, paper, authors-matlab or authors-pytorch.  [default: modern]")
     ] = None,
@@ -67,18 +70,20 @@ def command(
     log.jsonl with every iteration. Images in files are all read once before: those that cannot be read, and images
     on both sides of the split, stop the run with a list.
     """
+    from ..files import find_file
     from ..run_folder import RUN
     from ..train_run import TrainSettings, default_out, train
 
     flags: dict[str, Any] = {
         "source": source, "root": root, "labels": labels, "protocol": protocol, "split_seed": split_seed, "bits": bits,
-        "network": network, "preset": preset, "gamma": gamma, "samples": samples, "outer": outer, "inner": inner,
+        "network": network, "weights": weights, "preset": preset, "gamma": gamma, "samples": samples, "outer": outer,
+        "inner": inner,
         "batch_size": batch_size, "lr": lr, "unlabelled": unlabelled, "device": device, "seed": seed, "size": size,
         "checkpoint_every": checkpoint_every, "tensorboard": tensorboard, "skip_bad": skip_bad, "cache": cache,
         "skip_copies": skip_copies, "cache_size": cache_size, "workers": workers,
     }  # fmt: skip
     if resume and config is None:  # nothing needs to be said again
-        at = (out or default_out(TrainSettings.of(**flags))) / RUN
+        at = find_file(out or default_out(TrainSettings.of(**flags)), RUN)
         config = at if at.exists() else None
     settings = TrainSettings.of(config, **flags)
     out = out or default_out(settings)
@@ -113,7 +118,7 @@ def command(
             "codes": f"{told['rows']:,} distinct rows for {told['points']:,} points",
             "training": f"{told['outer']} outer iterations in {seconds:.1f} s, loss {told['loss']:.4f}",
             "device": told["device"],
-            **({"images": read_in_words(trained.read)} if trained.read else {}),
+            **({"items": read_in_words(trained.read)} if trained.read else {}),
             "next": f"adsh evaluate {out} --out {out / 'report'}",
         }
     )

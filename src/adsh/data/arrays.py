@@ -78,7 +78,7 @@ def open_arrays(path: Path, labels: Path | None = None) -> ArrayDataset:
 
     Beside X.npy, its labels, keys and class names may lie in X.labels.npy, X.keys.npy and X.classes.npy.
     """
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         whose = path.name.removesuffix(".npy")
         if labels is None and path.with_name(f"{whose}.labels.npy").is_file():
             labels = path.with_name(f"{whose}.labels.npy")

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from ..errors import FolderError, InputError
+from ..errors import InputError
+from ..files import check_parent, replacing_file
 from .dataset import Dataset
 from .images import Pixels
 from .sized import centre, shorter_side
@@ -35,19 +36,24 @@ def contact_sheet(dataset: Dataset, path: str | Path, columns: int = 12, seed: i
     At most 40 classes are shown, those with most items. Only the images shown are read.
     """
     path = Path(path)
-    kind = Image.registered_extensions().get(path.suffix.lower())
-    if kind not in ("PNG", "JPEG", "WEBP"):
-        raise InputError(f"{path} has no suffix of a picture: call it .png, .jpg or .webp")
+    kind = check_sheet(path)
     if columns < 1:
         raise InputError(f"columns={columns}: give 1 or more")
     rows = _rows(dataset, columns, np.random.default_rng(seed))
     held = io.BytesIO()
     _drawn(dataset, rows, columns).save(held, kind, quality=92)
-    try:
-        path.write_bytes(held.getvalue())
-    except OSError as problem:
-        raise FolderError(f"cannot write {path}: {(problem.strerror or str(problem)).lower()}") from None
+    with replacing_file(path) as file:
+        file.write(held.getvalue())
     return path
+
+
+def check_sheet(path: Path) -> str:
+    """The kind of picture that this name asks for; raises where it could not be written."""
+    kind = Image.registered_extensions().get(path.suffix.lower())
+    if kind not in ("PNG", "JPEG", "WEBP"):
+        raise InputError(f"{path} has no suffix of a picture: call it .png, .jpg or .webp")
+    check_parent(path)
+    return kind
 
 
 def _rows(dataset: Dataset, columns: int, rng: np.random.Generator) -> list[_Row]:

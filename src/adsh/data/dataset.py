@@ -37,6 +37,10 @@ class Dataset(ABC):
         """The items at these indices."""
         return [self[index] for index in indices]
 
+    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """How long the file of each item is, -1 where there is none; None where items are not files of their own."""
+        return None
+
     def subset(self, indices: Any) -> Dataset:
         """A view of the items at these indices, in this order."""
         return Subset(self, np.asarray(indices, dtype=np.int64))
@@ -56,6 +60,10 @@ class Subset(Dataset):
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[NDArray[Any]] | NDArray[Any]:
         return self.whole.__getitems__(self.indices[np.asarray(indices, dtype=np.int64)].tolist())
+
+    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """How long the file of each item is, where items are files."""
+        return self.whole.file_sizes(self.indices[indices])
 
 
 class Numbered(Sequence[str]):

@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import os
 import shutil
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -18,7 +19,7 @@ Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 where the
 
 _AT_ONCE = 1 << 18
 _TRIES = 3  # in a row without a byte more
-_BROKEN = (http.client.HTTPException, ConnectionError, TimeoutError, urllib.error.URLError)
+_BROKEN = (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError, urllib.error.URLError)
 
 
 class DownloadError(FolderError):

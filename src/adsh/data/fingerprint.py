@@ -20,8 +20,8 @@ _AT_ONCE = 1 << 24  # bytes
 def fingerprint(items: Items, labels: LabelSets | None = None, what: str = "items") -> Fingerprint:
     """Of the number, shape and values of items, and of their labels.
 
-    All items of an array in memory are read; of a memory-mapped or lazy source, and of images that came from files,
-    some 256 spread evenly.
+    All items of an array are read, a memory-mapped one up to 4 GB. Of a larger or lazy source, and of images in
+    files, some 256 are, spread evenly; of files, the lengths of all count too.
     """
     n = len(items)
     marks = {f"number of {what}": f"{n:,}", f"shape of {what}": " x ".join(str(side) for side in items.shape)}
@@ -31,6 +31,9 @@ def fingerprint(items: Items, labels: LabelSets | None = None, what: str = "item
     for start in range(0, len(indices), step):
         digest.update(items.take(indices[start : start + step]).data)
     marks[what] = digest.hexdigest()
+    sizes = items.file_sizes()
+    if sizes is not None:
+        marks[f"files of {what}"] = blake2b(sizes.data, digest_size=16).hexdigest()
     if labels is not None:
         marks[f"labels of {what}"] = of_labels(labels)
     return marks

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import AdshWarning, FolderError, InputError
 from ..learn.labels import LabelSets
@@ -40,6 +42,14 @@ class ImageFiles(Dataset):
 
     def __getitem__(self, index: int) -> Pixels:
         return decode(os.path.join(self.root, self.keys[index]))  # for each image of an epoch: no Path is made
+
+    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """How long the file of each item is, where items are files."""
+        sizes = np.full(len(indices), -1, dtype=np.int64)
+        for at, index in enumerate(indices.tolist()):
+            with suppress(OSError, ValueError):
+                sizes[at] = os.stat(os.path.join(self.root, self.keys[index])).st_size
+        return sizes
 
     def path(self, index: int) -> Path:
         """Where the image at this index lies."""

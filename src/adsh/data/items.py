@@ -12,6 +12,7 @@ from .arrays import ArrayDataset
 from .dataset import Dataset, Subset
 
 _SPREAD = 4096
+_READ_WHOLE = 1 << 32  # bytes of a memory-mapped array that are read to recognise it; of a larger one, some
 _READ_AT_ONCE = 1 << 22  # values looked at in one go
 
 
@@ -47,7 +48,8 @@ class Items:
         self.is_array = self._array is not None
         self.in_memory = self.is_array and not isinstance(self._array, np.memmap)
         # Images that were read from files have one fingerprint, wherever they are kept now.
-        self.known_by_all = self.in_memory and not getattr(source, "from_files", False)
+        small = self._array is not None and self._array.nbytes <= _READ_WHOLE
+        self.known_by_all = (self.in_memory or small) and not getattr(source, "from_files", False)
         if self.in_memory:
             if len(self.shape) == 1:  # every uint8 can be a pixel
                 self.read_through(range(len(self)))
@@ -83,6 +85,12 @@ class Items:
         if self._array is None:
             return self._source.workers if isinstance(self._source, Dataset) else 0
         return 1 if not self.in_memory and len(self.shape) == 3 else 0
+
+    def file_sizes(self) -> NDArray[np.int64] | None:
+        """How long the file of each item is, where items are files."""
+        if not isinstance(self._source, Dataset):
+            return None
+        return self._source.file_sizes(np.arange(len(self)) if self._chosen is None else self._chosen)
 
     def spread(self) -> NDArray[np.int64]:
         """Indices of at most 4,096 items, spread evenly: a sample to measure or to recognise the items by."""

@@ -63,7 +63,9 @@ def open_manifest(path: Path, root: Path | None = None) -> Manifest:
     columns: dict[str, Texts] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            for paths, labels, others in (_json_blocks if path.suffix == ".jsonl" else _table_blocks)(file, path):
+            for paths, labels, others in (_json_blocks if path.suffix.lower() == ".jsonl" else _table_blocks)(
+                file, path
+            ):
                 for name in others.keys() | columns.keys():
                     column = columns.setdefault(name, Texts())
                     column.extend([""] * (len(keys) - len(column)))  # lines that came before the column did
@@ -87,7 +89,7 @@ def open_manifest(path: Path, root: Path | None = None) -> Manifest:
 
 def _table_blocks(file: TextIO, path: Path) -> Iterator[Block]:
     """CSV or TSV, with quotes around fields that hold the separator, a quote or a new line."""
-    rows = csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
+    rows = csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
     try:
         first = next((row for row in rows if row), None)
         if first is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
 from .arrays import ArrayDataset
@@ -19,6 +20,8 @@ from .readable import check_bad, read_through
 from .sized import Sized
 from .splits import Indices
 
+_DIGESTED = 1_000_000  # features at most: of more, copies are not looked for
+
 RAM, DISK, NONE = "ram", "disk", "none"
 
 
@@ -29,7 +32,7 @@ class Prepared:
     dataset: Dataset
     readable: Indices  # the items that can be read, ascending; only those of `dataset` may be used
     bad: list[tuple[str, str]]  # key and reason of the others
-    digests: Digests | None  # (n, 16) of the pixels as decoded, for `check_overlap`; None for features
+    digests: Digests | None  # (n, 16) of the pixels as decoded, for `check_overlap`; None for very many features
     kept: str  # where the images are, and why there, in words
 
     def usable(self) -> Dataset:
@@ -46,6 +49,11 @@ class CachedImages(ArrayDataset):
         self.items = images
         self.name, self.labels, self.classes = source.name, source.labels, source.classes
         self.keys, self.test_from = source.keys, source.test_from
+        self._source = source
+
+    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """How long the file of each item is, where items are files."""
+        return self._source.file_sizes(indices)
 
 
 def prepare(
@@ -85,8 +93,8 @@ def prepare(
 
 
 def _as_it_is(dataset: ArrayDataset) -> Prepared:
-    """An array needs no reading: its images are digested, features are left alone."""
-    found = digests(dataset) if dataset.items.ndim == 4 else None
+    """An array needs no reading: its items are digested, unless they are very many features."""
+    found = digests(dataset) if dataset.items.ndim == 4 or len(dataset) <= _DIGESTED else None
     return Prepared(dataset, np.arange(len(dataset)), [], found, "in the source's own array")
 
 

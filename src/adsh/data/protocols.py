@@ -4,7 +4,7 @@ A protocol reads the labels and the seed alone, so a split can be drawn before a
 is on both sides under two names is a question to their content, which `check_overlap` answers.
 
     name      for        queries              validation   database                training
-    holdout   anything   a tenth, <= 1,000    -            the others              -
+    holdout   anything   a tenth, <= 1,000 *  -            the others              -
     all       anything   -                    -            every item              -
     paper     CIFAR-10   1,000                1,000        the others (58,000)     500 a class of the database
     59k       CIFAR-10   100 a class          -            the others (59,000)     500 a class of the database
@@ -14,8 +14,8 @@ is on both sides under two names is a question to their content, which `check_ov
     coco      MS-COCO    5,000                -            the others              10,000 of the database
     coco17    coco17     1,000                -            the others              5,000 of the database
 
-`paper` means `nuswide` for a dataset of that name. `training` is for the methods that learn from a sample; where it
-is empty, they learn from the database.
+* of the labelled items: nothing is relevant to one without a label. `paper` means `nuswide` for a dataset of that
+name. `training` is for the methods that learn from a sample; where it is empty, they learn from the database.
 """
 
 from __future__ import annotations
@@ -112,9 +112,10 @@ def _all(draw: _Draw) -> Split:
 
 
 def _holdout(draw: _Draw) -> Split:
-    n = len(draw.dataset)
-    count = min(max(1, round(n * _HELD_OUT)), _AT_MOST)
-    return draw.split(draw.take(np.sort(draw.rng.permutation(n)[:count])))
+    labels = draw.dataset.labels
+    may_ask = draw.left if labels is None else draw.left[~labels.empty[labels.ids]]  # nothing is relevant to the others
+    count = min(max(1, round(len(may_ask) * _HELD_OUT)), _AT_MOST)
+    return draw.split(draw.take(np.sort(may_ask[draw.rng.permutation(len(may_ask))[:count]])))
 
 
 def _paper(draw: _Draw) -> Split:

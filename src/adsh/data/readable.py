@@ -17,7 +17,7 @@ from .dataset import Dataset
 from .images import Pixels
 from .readers import in_order, worker_count
 
-_SHOWN = 5
+_SHOWN = 20
 _PIECE = 16  # items a thread reads in one go
 
 
@@ -96,8 +96,9 @@ def check_bad(name: str, items: int, bad: Sequence[tuple[str, str]], *, skip_bad
     """Raises where items cannot be read: all of them counted, the first named; or, to be skipped, where none can."""
     if not bad or (skip_bad and len(bad) < items):
         return
-    reasons = "; ".join(reason if key in reason else f"{key}: {reason}" for key, reason in bad[:_SHOWN])
-    more = f"; and {len(bad) - _SHOWN:,} more" if len(bad) > _SHOWN else ""
+    told = [reason if key in reason else f"{key}: {reason}" for key, reason in bad[:_SHOWN]]
+    reasons = "; ".join(reason.removesuffix(": replace it, or leave it out") for reason in told)
+    more = f"; and {len(bad) - _SHOWN:,} more, which adsh data info --skip-bad lists" if len(bad) > _SHOWN else ""
     some = len(bad) < items
     then = "replace them, or leave them out with skip_bad (--skip-bad)" if some else "give images that can be read"
     raise InputError(f"{name}: {len(bad):,} of {items:,} items cannot be read: {reasons}{more}; {then}")

@@ -40,6 +40,10 @@ class Sized(Dataset):
             images[at] = self.fitted(image)
         return images
 
+    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """How long the file of each item is, where items are files."""
+        return self.whole.file_sizes(indices)
+
     def fitted(self, image: NDArray[Any]) -> Pixels:
         """An image brought to the size."""
         if image.ndim != 3 or image.dtype != np.uint8 or image.shape[2] != 3:

@@ -39,21 +39,22 @@ def open_source(source: str | Path, *, root: str | Path | None = None, labels: s
     name = str(source)
     at = None if root is None else Path(root)
     path = Path(source)
-    if labels is not None and path.suffix not in (".npy", ".npz"):
+    suffix = path.suffix.lower()
+    if labels is not None and suffix not in (".npy", ".npz"):
         raise InputError(f"labels={str(labels)!r} goes with a .npy or .npz: {name} has its own labels")
     if name == "digits":
         return open_digits()
     if name in _ROOTED:
         return _ROOTED[name](source_root(name, at))
-    if path.suffix in (".npy", ".npz"):
+    if suffix in (".npy", ".npz"):
         return open_arrays(path, None if labels is None else Path(labels))
-    if path.suffix in manifest.SUFFIXES:
+    if suffix in manifest.SUFFIXES:
         return manifest.open_manifest(path, at)
     if not path.exists():
         raise InputError(f"{name!r} is no source and no path: give one of {', '.join(NAMED)}, or {_PATHS}")
     if is_cifar10(path):
         return open_cifar10(path)
-    if path.suffix == ".txt":
+    if suffix == ".txt":
         return open_list(path, at)
     if path.is_dir():
         return open_folder(path)

@@ -158,7 +158,7 @@ def _from_integers(cls: type[LabelSets], labels: Ids) -> LabelSets:
         values, ids = np.unique(labels, return_inverse=True)
         counts = np.bincount(ids)
     else:
-        ids = labels if low == 0 else _shifted(labels, low)
+        ids = labels if low == 0 else in_blocks(labels, lambda block: block - low, smallest_unsigned(high - low + 1))
         counts = _count(ids, high - low + 1)
         used = np.flatnonzero(counts)
         if len(used) < len(counts):  # numbers that nobody has
@@ -167,14 +167,6 @@ def _from_integers(cls: type[LabelSets], labels: Ids) -> LabelSets:
             ids = in_blocks(ids, lambda block: number[block], number.dtype)
         values, counts = used + low, counts[used]
     return _one_tag_a_set(cls, ids, values.tolist(), unlabelled=low == -1, sizes=counts)
-
-
-def _shifted(labels: Ids, low: int) -> Ids:
-    """labels - low, which is not negative, as unsigned numbers of the same size: arithmetic that wraps is right."""
-    plain = labels.astype(labels.dtype.newbyteorder("="), copy=False)
-    unsigned = np.dtype(f"u{plain.dtype.itemsize}")
-    shifted: Ids = plain.view(unsigned) - np.array(low).astype(unsigned)
-    return shifted
 
 
 def in_blocks(ids: Ids, change: Callable[[Ids], Ids], dtype: np.dtype[Any]) -> NDArray[Any]:
