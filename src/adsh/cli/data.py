@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from .flags import Json, Labels, Root, SkipBad, Source
-from .show import as_json, facts
+from .show import ReadingBar, as_json, facts
 
 app = typer.Typer(name="data", add_completion=False, rich_markup_mode=None)
 
@@ -43,7 +41,7 @@ def info(
     if sheet is not None:
         check_sheet(sheet)
     dataset = open_source(source, root=root, labels=labels)
-    with _bar("items", len(dataset)) as progress:
+    with closing(ReadingBar()) as progress:
         read = check_readable(dataset, skip_bad=bool(skip_bad), progress=lambda done: progress(done, len(dataset)))
     told = summary(read.dataset, read.digests)
     if read.bad:
@@ -75,7 +73,7 @@ def get(
 
     if source != "cifar10":
         raise InputError(f"{source!r} cannot be downloaded: only cifar10 can; get others from those who publish them")
-    with _bar("bytes", 0) as progress:
+    with closing(ReadingBar("downloading")) as progress:
         path = get_cifar10(source_root(source, root), progress=progress)
     if json:
         as_json({"source": source, "path": str(path)})
@@ -87,18 +85,3 @@ def _words(value: Any) -> str:
     if value is None:
         return "none, there are no labels"
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-@contextmanager
-def _bar(unit: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    """Called with how much is done, of how much; shown on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda done, of: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
-    with Progress(BarColumn(20), count, TimeRemainingColumn(), console=Console(stderr=True)) as shown:
-        task = shown.add_task("", total=total or None)
-        yield lambda done, of: shown.update(task, completed=done, total=of or None)

@@ -71,11 +71,11 @@ class ReadingBar:
             self._bar.start()
             self._task = self._bar.add_task("", total=total)
         if self._bar is not None:
-            self._bar.update(self._task, completed=done)
+            self._bar.update(self._task, completed=done, total=total)
         elif time.monotonic() - self._said > _QUIET:
             self._said = time.monotonic()
             say(f"{self._doing} {done:,}/{total:,}")
-        if done >= total:
+        if total and done >= total:
             self.close()
 
     def close(self) -> None:
