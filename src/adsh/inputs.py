@@ -85,7 +85,8 @@ def for_model(dataset: Dataset, shape: Sequence[int], workers: int | None = None
             return dataset
     if len(shape) != 3:
         raise InputError(
-            f"{dataset.name} holds images, but the model takes {shape[0]} features an item: adsh features makes them"
+            f"{dataset.name} holds images, but the model takes {shape[0]} features an item: make them with adsh "
+            "features SOURCE --out new.npy, by the same network as before, and give new.npy instead"
         )
     if shape[0] != shape[1]:
         return dataset  # fitted on images of its user's own shape: they must have it here too

@@ -116,6 +116,7 @@ def hamming_histograms(evaluations: Sequence[Evaluation]) -> Figure | None:
                     axes.bar(far, share, width=0.9, color=own, alpha=0.65, label=kind)
         distance = "Hamming distance / bits" if overlaid else "Hamming distance"
         axes.set(title=COLUMNS[name], xlabel=distance, ylabel="share of pairs")
+        axes.set_ylim(top=1.25 * axes.get_ylim()[1])  # room for the legend above the curves
         _legend(axes)
     return figure
 
