@@ -1,6 +1,10 @@
+import json
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from adsh.cli.data import app
 from adsh.data import open_source
 from adsh.data.nuswide import open_nuswide
 from adsh.errors import AdshWarning, FolderError, InputError
@@ -54,6 +58,9 @@ def test_missing_images_are_counted_reported_and_left_out(root):
     with pytest.warns(AdshWarning, match=r"4 of 57 images .* left out: part0/0003_\S+, .* and others"):
         dataset = open_nuswide(root)
     assert (len(dataset), len(dataset.missing)) == (53, 4)
+    with pytest.warns(AdshWarning, match="4 of 57"):
+        told = CliRunner().invoke(app, ["info", "nuswide", "--root", str(root), "--json"])
+    assert json.loads(told.stdout)["missing"] == 4
     assert dataset.classes == tuple(NAMES[60:])  # counted over the whole list
     assert np.array_equal(dataset[3], IMAGES[4])
 

@@ -44,6 +44,9 @@ def info(
     with closing(ReadingBar()) as progress:
         read = check_readable(dataset, skip_bad=bool(skip_bad), progress=lambda done: progress(done, len(dataset)))
     told = summary(read.dataset, read.digests)
+    missing = getattr(dataset, "missing", [])  # listed by the source, and not there
+    if missing:
+        told["missing"] = len(missing)
     if read.bad:
         told["unreadable"] = len(read.bad)
     if sheet is not None:
