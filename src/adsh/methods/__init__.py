@@ -1,4 +1,7 @@
-"""The methods ADSH is compared with, one file each, made by name: `adsh.methods.create("lsh", bits=24)`."""
+"""The methods ADSH is compared with, one file each, made by name: `adsh.methods.create("lsh", bits=24)`.
+
+`NAME_d` is the method `NAME` trained on the whole database, whose learned codes are then the database's.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from typing import Any
 
 from ..errors import InputError
 
-METHODS = ("lsh",)
+METHODS = ("lsh", "itq")
 
 
 def create(name: str, *, bits: int, **options: Any) -> Any:
     """A method by name, to be fitted: fit(Y, labels, train=indices), encode(X), database_codes_."""
     if name not in METHODS:
         raise InputError(f"method {name!r}: choose one of {', '.join(METHODS)}")
-    return import_module(f".{name}", __name__).build(bits, **options)
+    if name.endswith("_d"):
+        options["whole"] = True
+    return import_module(f".{name.removesuffix('_d')}", __name__).build(bits, **options)
