@@ -9,6 +9,7 @@ from adsh.methods import create
 from adsh.methods.base import signs_of
 from adsh.methods.descent import descend, descent_objective
 from adsh.methods.kernel import Anchors
+from adsh.methods.ridge import product
 from adsh.methods.sdh import SDH, tags_of_sets
 
 from .judge import all_signs, mean_average_precision
@@ -81,6 +82,12 @@ def test_each_step_lowers_the_dense_objective():
         assert method._objective(B, W, P, fitted, labels, table) == pytest.approx(values[-1], rel=1e-5)
     assert np.all(np.diff(values) <= 1e-4)
     assert values[-1] < values[1]
+
+
+def test_the_gram_matrix_of_anchors_is_not_rounded_to_float32():
+    """On 58,000 points rounding is larger than the penalty on P, and P exploded."""
+    Phi = np.random.default_rng(0).random((20000, 3)).astype(np.float32)
+    np.testing.assert_allclose(product(Phi, Phi), Phi.astype(float).T @ Phi.astype(float), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["sdh", "sdh_d"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,6 +48,15 @@ def ridge_hash(X: NDArray[np.float32], signs: Signs, penalty: float) -> Linear:
 def solve_ridge(gram: Doubles, cross: Doubles, penalty: float) -> Doubles:
     """W = (X'X + penalty I)^-1 X'Y, from X'X and X'Y."""
     return np.asarray(np.linalg.solve(gram + penalty * np.eye(len(gram)), cross), dtype=np.float64)
+
+
+def product(left: NDArray[Any], right: NDArray[Any]) -> Doubles:
+    """left' right in float64, a block of points at a time: float32 sums over many points drown a small penalty."""
+    total = np.zeros((left.shape[1], right.shape[1]))
+    for start in range(0, len(left), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        total += left[part].astype(np.float64).T @ right[part].astype(np.float64)
+    return total
 
 
 def moments(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -23,7 +23,7 @@ from ..learn.similarity import sum_by
 from .base import Method, Signs, check_count, signs_of
 from .descent import descend
 from .kernel import Anchors, Kernel
-from .ridge import check_penalty, solve_ridge
+from .ridge import check_penalty, product, solve_ridge
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -66,7 +66,7 @@ class SDH(Method):
         assert labels is not None
         anchors = Anchors(X[np.sort(rng.choice(len(X), self.anchors, replace=False))], X)
         Phi = anchors.features(X)
-        gram = (Phi.T @ Phi).astype(np.float64)  # (a, a)
+        gram = product(Phi, Phi)  # (a, a)
         hot = tags_of_sets(labels)
         B = signs_of(rng.standard_normal((len(X), self.bits), dtype=np.float32))
         for _ in range(self.rounds):
@@ -82,7 +82,7 @@ class SDH(Method):
 
     def _project(self, Phi: Floats, gram: Doubles, B: Signs) -> tuple[Doubles, Floats]:
         """P of least |B - Phi P|^2 + delta |P|^2, and Phi P."""
-        P = solve_ridge(gram, (Phi.T @ B.astype(np.float32)).astype(np.float64), self.hash_penalty)
+        P = solve_ridge(gram, product(Phi, B), self.hash_penalty)
         return P, Phi @ P.astype(np.float32)
 
     def _classify(self, B: Signs, labels: LabelSets, hot: Doubles) -> Doubles:
