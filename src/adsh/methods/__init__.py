@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import InputError
 
-METHODS = ("lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d")
+METHODS = ("lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d", "lin_v", "lin_lin")
 
 
 def create(name: str, *, bits: int, **options: Any) -> Any:

@@ -42,6 +42,7 @@ class Method(ABC):
     needs_labels: ClassVar[bool] = True
 
     hash_: HashFunction
+    database_hash_: HashFunction  # where the database has a hash function of its own
     database_codes_: Codes  # of all of Y
     history_: list[dict[str, float]]  # one a round: round, objective, seconds since the start
     seconds_: dict[str, float]  # how long learning the codes, learning the hash function and coding Y took
@@ -71,7 +72,7 @@ class Method(ABC):
         learned = time.perf_counter()
         self.hash_ = self._learn_hash(X, signs)
         fitted = time.perf_counter()
-        codes = self.encode(items)
+        codes = self._coded(items, getattr(self, "database_hash_", self.hash_))
         if self.whole:
             codes[chosen] = pack(signs)
         self.database_codes_ = codes
@@ -92,10 +93,13 @@ class Method(ABC):
             raise InputError(
                 f"items of X have {width} values, but those of the fit had {self.hash_.width}: give the same features"
             )
+        return self._coded(items, self.hash_)
+
+    def _coded(self, items: Items, function: HashFunction) -> Codes:
         codes = np.empty((len(items), bytes_for(self.bits)), dtype=np.uint8)
         for start in range(0, len(items), _BLOCK):
             block = _flat(items, np.arange(start, min(start + _BLOCK, len(items))))
-            codes[start : start + _BLOCK] = pack(self.hash_.outputs(block))
+            codes[start : start + _BLOCK] = pack(function.outputs(block))
         return codes
 
     @abstractmethod
@@ -103,7 +107,7 @@ class Method(ABC):
         """(n, c) the codes of the training points X."""
 
     @abstractmethod
-    def _learn_hash(self, X: NDArray[np.float32], signs: Signs) -> HashFunction:
+    def _learn_hash(self, X: NDArray[np.float32], codes: Signs) -> HashFunction:
         """What codes other points as X was coded."""
 
     @abstractmethod

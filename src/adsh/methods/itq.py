@@ -49,7 +49,7 @@ class ITQ(Method):
         self._linear = Linear(turned, -mean @ turned)
         return signs_of(V @ R)
 
-    def _learn_hash(self, X: Floats, signs: Signs) -> Linear:
+    def _learn_hash(self, X: Floats, codes: Signs) -> Linear:
         return self._linear
 
 

@@ -77,7 +77,7 @@ class SDH(Method):
         self._kernel = Kernel(anchors, self._project(Phi, gram, B)[0])
         return B
 
-    def _learn_hash(self, X: Floats, signs: Signs) -> Kernel:
+    def _learn_hash(self, X: Floats, codes: Signs) -> Kernel:
         return self._kernel
 
     def _project(self, Phi: Floats, gram: Doubles, B: Signs) -> tuple[Doubles, Floats]:

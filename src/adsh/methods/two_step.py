@@ -37,7 +37,7 @@ class TwoStep(Method):
         if self.hash_function == "trees":
             load_lightgbm()  # said now, not after the codes are learned
 
-    def _learn_hash(self, X: NDArray[np.float32], signs: Signs) -> HashFunction:
+    def _learn_hash(self, X: NDArray[np.float32], codes: Signs) -> HashFunction:
         if self.hash_function == "ridge":
-            return ridge_hash(X, signs, self.penalty)
-        return tree_hash(X, signs, trees=self.trees, depth=self.depth, seed=check_seed(self.seed))
+            return ridge_hash(X, codes, self.penalty)
+        return tree_hash(X, codes, trees=self.trees, depth=self.depth, seed=check_seed(self.seed))
