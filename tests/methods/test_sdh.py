@@ -48,7 +48,7 @@ def test_a_bit_without_a_pull_stays():
 
 def test_nearness_is_the_kernel_of_the_median_distance():
     X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32) + 100
-    anchors = Anchors(X[:7], X)
+    anchors = Anchors.among(X[:7], X)
     distances = np.linalg.norm(X[:, None] - X[None, :7], axis=2)
     assert anchors.spread == pytest.approx(np.median(distances[distances > 0]), rel=1e-3)
     expected = np.exp(-(distances**2) / (2 * anchors.spread**2))
@@ -62,7 +62,7 @@ def test_each_step_lowers_the_dense_objective():
     hot[hot.sum(axis=1) == 0, 0] = True
     labels, X = LabelSets.of(hot), rng.normal(size=(60, 4)).astype(np.float32)
     method = SDH(6, anchors=20, hash_weight=0.1)
-    Phi = Anchors(X[:20], X).features(X)
+    Phi = Anchors.among(X[:20], X).features(X)
     gram = (Phi.T @ Phi).astype(float)
     table = tags_of_sets(labels)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
@@ -20,3 +21,10 @@ def create(name: str, *, bits: int, **options: Any) -> Any:
     if name.endswith("_d"):
         options["whole"] = True
     return import_module(f".{name.removesuffix('_d')}", __name__).build(bits, **options)
+
+
+def load(folder: str | Path) -> Any:
+    """A fitted method from the folder that its `save` wrote."""
+    from .saved import load as read
+
+    return read(folder)

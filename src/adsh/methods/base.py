@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -33,6 +34,9 @@ class HashFunction(Protocol):
 
     def outputs(self, X: NDArray[np.float32]) -> Floats:
         """(n, c) real outputs of (n, d) features."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All it has learned, to be saved; the class's `from_arrays` makes it again."""
 
 
 class Method(ABC):
@@ -101,6 +105,12 @@ class Method(ABC):
             block = _flat(items, np.arange(start, min(start + _BLOCK, len(items))))
             codes[start : start + _BLOCK] = pack(function.outputs(block))
         return codes
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the fitted method to a folder, which `adsh.methods.load` reads."""
+        from .saved import write
+
+        write(self, folder)
 
     @abstractmethod
     def _learn_codes(self, X: NDArray[np.float32], labels: LabelSets | None, rng: np.random.Generator) -> Signs:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,13 +14,17 @@ _SAMPLE = 1000  # points whose distances to the anchors give the width of the ke
 
 
 class Anchors:
-    """exp(-|x - a|^2 / (2 s^2)) for each anchor a; s is the median distance between points and anchors."""
+    """exp(-|x - a|^2 / (2 s^2)) for each anchor a."""
 
-    def __init__(self, anchors: NDArray[np.float32], points: NDArray[np.float32]) -> None:
-        self.anchors = anchors  # (a, d)
+    def __init__(self, anchors: NDArray[np.float32], spread: float) -> None:
+        self.anchors, self.spread = anchors, spread  # (a, d), s
+
+    @classmethod
+    def among(cls, anchors: NDArray[np.float32], points: NDArray[np.float32]) -> Anchors:
+        """With s the median distance between points and anchors."""
         distances = np.sqrt(_squares(points[:: max(1, len(points) // _SAMPLE)], anchors))
         apart = distances[distances > 0]
-        self.spread = float(np.median(apart)) if len(apart) else 1.0
+        return cls(anchors, float(np.median(apart)) if len(apart) else 1.0)
 
     def features(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
         """(n, a) nearness of each point to each anchor."""
@@ -41,6 +47,16 @@ class Kernel:
         """(n, c)."""
         product: NDArray[np.float32] = self._anchors.features(X) @ self.weights
         return product
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved of it."""
+        spread = np.array([self._anchors.spread])
+        return {"anchors": self._anchors.anchors, "spread": spread, "weights": self.weights}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Kernel:
+        """The function that was saved."""
+        return cls(Anchors(arrays["anchors"], float(arrays["spread"][0])), arrays["weights"])
 
 
 def _squares(X: NDArray[np.float32], anchors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -29,6 +29,8 @@ Floats = NDArray[np.float32]
 class LinV(Method):
     """`rounds` over the bits on blocks of `block` queries; a bit's two sides alternate `alternations` times.
 
+    A block should hold a few times as many queries as there are features, or w fits its block alone.
+
     The objective is the mean loss of a pair, over a block of queries that is the same in every round.
     """
 
@@ -40,7 +42,7 @@ class LinV(Method):
         *,
         seed: int = 0,
         rounds: int = 3,
-        block: int = 1000,
+        block: int = 2000,
         alternations: int = 2,
         penalty: float = 1e-2,
     ) -> None:

@@ -28,6 +28,15 @@ class Linear:
         product: NDArray[np.float32] = X @ self.weights + self.offset
         return product
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved of it."""
+        return {"weights": self.weights, "offset": self.offset}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Linear:
+        """The function that was saved."""
+        return cls(arrays["weights"], arrays["offset"])
+
 
 def ridge_hash(X: NDArray[np.float32], signs: Signs, penalty: float) -> Linear:
     """The linear function nearest to the codes in squares, over standardised features.

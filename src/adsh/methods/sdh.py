@@ -64,7 +64,7 @@ class SDH(Method):
 
     def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
         assert labels is not None
-        anchors = Anchors(X[np.sort(rng.choice(len(X), self.anchors, replace=False))], X)
+        anchors = Anchors.among(X[np.sort(rng.choice(len(X), self.anchors, replace=False))], X)
         Phi = anchors.features(X)
         gram = product(Phi, Phi)  # (a, a)
         hot = tags_of_sets(labels)

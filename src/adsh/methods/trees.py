@@ -26,6 +26,21 @@ class Trees:
             made[:, k] = booster if isinstance(booster, float) else booster.predict(X, raw_score=True, num_threads=1)
         return made
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved of it: each ensemble in lightgbm's own text, as bytes."""
+        texts = [str(b) if isinstance(b, float) else b.model_to_string() for b in self.boosters]
+        saved = {f"bit_{k:04}": np.frombuffer(text.encode(), dtype=np.uint8) for k, text in enumerate(texts)}
+        return saved | {"width": np.array([self.width])}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Trees:
+        """The function that was saved."""
+        lightgbm = load_lightgbm()
+        texts = [arrays[name].tobytes().decode() for name in sorted(arrays) if name != "width"]
+        constants = {"1.0": 1.0, "-1.0": -1.0}
+        boosters = [constants[t] if t in constants else lightgbm.Booster(model_str=t) for t in texts]
+        return cls(boosters, int(arrays["width"][0]))
+
 
 def tree_hash(X: NDArray[np.float32], signs: Signs, *, trees: int, depth: int, seed: int) -> Trees:
     """Trees that tell each bit's +1 from its -1; a thread a bit, as many bits at a time as there are cores.
