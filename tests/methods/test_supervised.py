@@ -72,3 +72,8 @@ class TestEach:
 def test_an_unknown_name_is_refused_with_the_names_there_are():
     with pytest.raises(InputError, match="choose one of lsh, itq"):
         create("nothing", bits=8)
+
+
+def test_an_unknown_option_is_refused_by_name():
+    with pytest.raises(InputError, match="method 'sdh_d' has no such option.*'anchor'"):
+        create("sdh_d", bits=8, anchor=3)

@@ -21,10 +21,14 @@ class Trees:
 
     def outputs(self, X: NDArray[np.float32]) -> NDArray[np.float64]:
         """(n, c) log-odds of each bit."""
-        made = np.empty((len(X), len(self.boosters)))
-        for k, booster in enumerate(self.boosters):
-            made[:, k] = booster if isinstance(booster, float) else booster.predict(X, raw_score=True, num_threads=1)
-        return made
+
+        def predict(booster: Any) -> NDArray[np.float64]:
+            if isinstance(booster, float):
+                return np.full(len(X), booster)
+            return np.asarray(booster.predict(X, raw_score=True, num_threads=1), dtype=np.float64)
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return np.stack(list(pool.map(predict, self.boosters)), axis=1)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What is saved of it: each ensemble in lightgbm's own text, as bytes."""
