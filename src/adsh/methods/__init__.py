@@ -1,17 +1,37 @@
-"""The methods ADSH is compared with, one file each, made by name: `adsh.methods.create("lsh", bits=24)`."""
+"""The methods ADSH is compared with, one file each, made by name: `adsh.methods.create("lsh", bits=24)`.
+
+`NAME_d` is the method `NAME` trained on the whole database, whose learned codes are then the database's.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, first_line
 
-METHODS = ("lsh",)
+METHODS = ("lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d", "lin_v", "lin_lin")
 
 
 def create(name: str, *, bits: int, **options: Any) -> Any:
-    """A method by name, to be fitted: fit(Y, labels, train=indices), encode(X), database_codes_."""
+    """A method by name, to be fitted: fit(Y, labels, train=indices), encode(X), database_codes_.
+
+    Options are those of the method's class, `seed` among them.
+    """
     if name not in METHODS:
         raise InputError(f"method {name!r}: choose one of {', '.join(METHODS)}")
-    return import_module(f".{name}", __name__).build(bits, **options)
+    if name.endswith("_d"):
+        options["whole"] = True
+    build = import_module(f".{name.removesuffix('_d')}", __name__).build
+    try:
+        return build(bits, **options)
+    except TypeError as problem:  # constructors only store
+        raise InputError(f"method {name!r} has no such option ({first_line(problem)}): see its class") from None
+
+
+def load(folder: str | Path) -> Any:
+    """A fitted method from the folder that its `save` wrote."""
+    from .saved import load as read
+
+    return read(folder)

@@ -20,6 +20,7 @@ class LSH:
     database_codes_: Codes
     planes_: NDArray[np.float32]  # (d, c)
     mean_: NDArray[np.float32]  # (d,)
+    history_: list[dict[str, float]]  # empty: there are no rounds
 
     def __init__(self, bits: int, *, seed: int = 0) -> None:
         self.bits, self.seed = bits, seed
@@ -34,7 +35,7 @@ class LSH:
             total += _flat(items, chosen[start : start + _BLOCK]).sum(axis=0, dtype=np.float64)
         self.mean_ = (total / len(chosen)).astype(np.float32)
         self.planes_ = np.random.default_rng(self.seed).standard_normal((width, bits), dtype=np.float32)
-        self.database_codes_ = self.encode(items)
+        self.history_, self.database_codes_ = [], self.encode(items)
         return self
 
     def encode(self, X: Any) -> Codes:

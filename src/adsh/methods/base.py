@@ -1,0 +1,184 @@
+"""What the methods on features share: checks, reading, coding, the history and the clock.
+
+A method learns the codes of its training points, then a hash function that gives such codes to any point. It says how
+in two steps, `_learn_codes` and `_learn_hash`; everything around them is here.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Items, as_items
+from ..errors import InputError, NotFittedError
+from ..hamming.bits import Codes, bytes_for, check_bits, pack
+from ..learn.labels import LabelSets
+from ..learn.similarity import SharedTags
+
+Floats = NDArray[np.float32] | NDArray[np.float64]
+Signs = NDArray[np.int8]  # (n, c) of +1/-1
+Indices = NDArray[np.int64]
+
+_BLOCK = 4096  # items at a time
+
+
+class HashFunction(Protocol):
+    """What codes any point: bit k is 1 where output k is not negative."""
+
+    width: int  # features of a point
+
+    def outputs(self, X: NDArray[np.float32]) -> Floats:
+        """(n, c) real outputs of (n, d) features."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All it has learned, to be saved; the class's `from_arrays` makes it again."""
+
+
+class Method(ABC):
+    """A method to be fitted. With `whole` (the -D variants) it learns from all of Y and keeps the codes it learned."""
+
+    name: ClassVar[str]
+    needs_labels: ClassVar[bool] = True
+
+    hash_: HashFunction
+    database_hash_: HashFunction  # where the database has a hash function of its own
+    database_codes_: Codes  # of all of Y
+    history_: list[dict[str, float]]  # one a round: round, objective, seconds since the start
+    seconds_: dict[str, float]  # how long learning the codes, learning the hash function and coding Y took
+
+    def __init__(self, bits: int, *, seed: int = 0, whole: bool = False) -> None:
+        self.bits, self.seed, self.whole = bits, seed, whole
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(bits={self.bits}, seed={self.seed}{', whole=True' if self.whole else ''})"
+
+    def fit(self, Y: Any, labels: Any = None, *, train: Any = None) -> Self:
+        """Learns from the items of Y at the indices `train`, by default from all, and codes all of Y.
+
+        Items without a label are coded by the hash function. The -D variants learn from all of Y whatever `train` is.
+        """
+        check_bits(self.bits)
+        rng = np.random.default_rng(check_seed(self.seed))
+        items = as_items(Y, "Y")
+        chosen = np.arange(len(items)) if self.whole else check_train(train, len(items))
+        known = self._check_labels(labels, len(items), chosen)
+        if known is not None:
+            chosen = chosen[~known.empty[known.ids[chosen]]]
+        self._check(len(chosen), int(np.prod(items.shape)))
+        X = _flat(items, chosen)
+        self.history_, self._started = [], time.perf_counter()
+        signs = self._learn_codes(X, None if known is None else known.take(chosen), rng)
+        learned = time.perf_counter()
+        self.hash_ = self._learn_hash(X, signs)
+        fitted = time.perf_counter()
+        codes = self._coded(items, getattr(self, "database_hash_", self.hash_))
+        if self.whole:
+            codes[chosen] = pack(signs)
+        self.database_codes_ = codes
+        self.seconds_ = {
+            "codes": learned - self._started,
+            "hash function": fitted - learned,
+            "coding": time.perf_counter() - fitted,
+        }
+        return self
+
+    def encode(self, X: Any) -> Codes:
+        """(n, bytes) packed codes of any items, by the hash function."""
+        if not hasattr(self, "hash_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit")
+        items = as_items(X, "X")
+        width = int(np.prod(items.shape))
+        if width != self.hash_.width:
+            raise InputError(
+                f"items of X have {width} values, but those of the fit had {self.hash_.width}: give the same features"
+            )
+        return self._coded(items, self.hash_)
+
+    def _coded(self, items: Items, function: HashFunction) -> Codes:
+        codes = np.empty((len(items), bytes_for(self.bits)), dtype=np.uint8)
+        for start in range(0, len(items), _BLOCK):
+            block = _flat(items, np.arange(start, min(start + _BLOCK, len(items))))
+            codes[start : start + _BLOCK] = pack(function.outputs(block))
+        return codes
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the fitted method to a folder, which `adsh.methods.load` reads."""
+        from .saved import write
+
+        write(self, folder)
+
+    @abstractmethod
+    def _learn_codes(self, X: NDArray[np.float32], labels: LabelSets | None, rng: np.random.Generator) -> Signs:
+        """(n, c) the codes of the training points X."""
+
+    @abstractmethod
+    def _learn_hash(self, X: NDArray[np.float32], codes: Signs) -> HashFunction:
+        """What codes other points as X was coded."""
+
+    @abstractmethod
+    def _check(self, points: int, width: int) -> None:
+        """Raises where this method cannot learn from so many points of so many features, or its options are wrong."""
+
+    def _record(self, objective: float) -> None:
+        seconds = time.perf_counter() - self._started
+        self.history_.append({"round": len(self.history_), "objective": float(objective), "seconds": seconds})
+
+    def _check_labels(self, labels: Any, points: int, chosen: Indices) -> LabelSets | None:
+        if not self.needs_labels:
+            return None
+        if labels is None:
+            raise InputError(f"{self.name} learns from labels, and none are given: call fit(Y, labels)")
+        known = LabelSets.of(labels)
+        if len(known) != points:
+            raise InputError(f"{len(known)} labels are given for {points} items of Y: give one an item")
+        held = np.unique(known.ids[chosen]).astype(np.int64)
+        held = held[~known.empty[held]]
+        if not len(held) or SharedTags(known, known).all_similar(held, held):
+            raise InputError(
+                f"the {len(chosen)} training items hold no two of different labels: {self.name} needs similar and "
+                "dissimilar pairs, so give items of at least two classes"
+            )
+        return known
+
+
+def check_seed(seed: object) -> int:
+    """The seed as an int, or an error."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed={seed!r}: give a whole number of at least 0")
+    return int(seed)
+
+
+def check_count(value: object, name: str, least: int = 1) -> None:
+    """Raises unless an option is a whole number of at least so much."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name}={value!r}: give a whole number of at least {least}")
+
+
+def check_train(train: Any, points: int) -> Indices:
+    """Ascending indices of the items to learn from; all of them for None."""
+    if train is None:
+        return np.arange(points)
+    indices = np.asarray(train)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or not len(indices):
+        raise InputError(f"train has shape {indices.shape} and type {indices.dtype}: give the indices of items of Y")
+    if indices.min() < 0 or indices.max() >= points:
+        odd = indices[(indices < 0) | (indices >= points)][0]
+        raise InputError(f"train holds {odd}, but Y has {points} items: give indices from 0 to {points - 1}")
+    return np.unique(indices).astype(np.int64)
+
+
+def signs_of(values: Floats, before: Signs | None = None) -> Signs:
+    """+1/-1, never 0: where a value is 0 the bit stays what it was `before`, or is +1."""
+    signs = np.where(values >= 0, 1, -1).astype(np.int8)
+    return signs if before is None else np.where(values == 0, before, signs)
+
+
+def _flat(items: Items, indices: Indices) -> NDArray[np.float32]:
+    """(b, d) the items as float32 features."""
+    taken = items.take(indices)
+    return taken.reshape(len(taken), -1).astype(np.float32, copy=False)

@@ -1,0 +1,67 @@
+"""Hash functions of a point's nearness to anchors: weights over radial basis functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import Floats
+
+_BLOCK = 4096
+_SAMPLE = 1000  # points whose distances to the anchors give the width of the kernel
+
+
+class Anchors:
+    """exp(-|x - a|^2 / (2 s^2)) for each anchor a."""
+
+    def __init__(self, anchors: NDArray[np.float32], spread: float) -> None:
+        self.anchors, self.spread = anchors, spread  # (a, d), s
+
+    @classmethod
+    def among(cls, anchors: NDArray[np.float32], points: NDArray[np.float32]) -> Anchors:
+        """With s the median distance between points and anchors."""
+        distances = np.sqrt(_squares(points[:: max(1, len(points) // _SAMPLE)], anchors))
+        apart = distances[distances > 0]
+        return cls(anchors, float(np.median(apart)) if len(apart) else 1.0)
+
+    def features(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(n, a) nearness of each point to each anchor."""
+        near = np.empty((len(X), len(self.anchors)), dtype=np.float32)
+        for start in range(0, len(X), _BLOCK):
+            block = _squares(X[start : start + _BLOCK], self.anchors)
+            block *= -0.5 / self.spread**2
+            np.exp(block, out=near[start : start + _BLOCK])
+        return near
+
+
+class Kernel:
+    """A linear function of the nearness to anchors."""
+
+    def __init__(self, anchors: Anchors, weights: Floats) -> None:
+        self._anchors, self.weights = anchors, weights.astype(np.float32)  # (a, c)
+        self.width = anchors.anchors.shape[1]
+
+    def outputs(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(n, c)."""
+        product: NDArray[np.float32] = self._anchors.features(X) @ self.weights
+        return product
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved of it."""
+        spread = np.array([self._anchors.spread])
+        return {"anchors": self._anchors.anchors, "spread": spread, "weights": self.weights}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Kernel:
+        """The function that was saved."""
+        return cls(Anchors(arrays["anchors"], float(arrays["spread"][0])), arrays["weights"])
+
+
+def _squares(X: NDArray[np.float32], anchors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n, a) squared distances."""
+    centre = anchors.mean(axis=0)  # near the points, so that little is lost where large numbers cancel
+    X, anchors = X - centre, anchors - centre
+    squares: NDArray[np.float32] = (X**2).sum(axis=1)[:, None] - 2 * (X @ anchors.T) + (anchors**2).sum(axis=1)
+    return np.maximum(squares, 0, out=squares)

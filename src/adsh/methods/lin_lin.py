@@ -1,0 +1,97 @@
+"""`lin_lin`: one linear function codes queries, another the database (Neyshabur et al., 2013, Lin:Lin).
+
+    U  sign(X W), the codes of a block of points as queries
+    V  sign(Y R), the codes of another block as database points
+    M  what each pair gains where bit k of both agrees, the other bits fixed (`pair_loss`)
+
+Bit by bit, on fresh blocks each: the one side is fitted to sign(M v) with weights |M v|, the other to sign(M'u) with
+weights |M'u|. A fit is taken where u'M v does not fall, so no fit raises the objective on its block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..learn.labels import LabelSets
+from ..learn.similarity import SharedTags
+from .base import Method, Signs, check_count
+from .linear_bits import linear_bit, signs, unstandardised, with_constant
+from .pair_loss import best_threshold, gains, objective
+from .ridge import Linear, check_penalty, moments
+
+Floats = NDArray[np.float32]
+Block = tuple[Floats, Floats, NDArray[np.bool_]]  # queries, database points, and which pairs are similar
+
+
+class LinLin(Method):
+    """`rounds` over the bits on `block` x `block` pairs; a bit's two sides alternate `alternations` times.
+
+    The objective is the mean loss of a pair, over a block that is the same in every round. `hash_` codes queries,
+    `database_hash_` the database.
+    """
+
+    name = "lin_lin"
+
+    def __init__(
+        self,
+        bits: int,
+        *,
+        seed: int = 0,
+        rounds: int = 3,
+        block: int = 1000,
+        alternations: int = 2,
+        penalty: float = 1e-2,
+    ) -> None:
+        super().__init__(bits, seed=seed)
+        self.rounds, self.block, self.alternations, self.penalty = rounds, block, alternations, penalty
+
+    def _check(self, points: int, width: int) -> None:
+        for option in ("rounds", "block", "alternations"):
+            check_count(getattr(self, option), option)
+        check_penalty(self.penalty, "penalty")
+
+    def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
+        assert labels is not None
+        mean, scale = moments(X)
+        pairs, ids = SharedTags(labels, labels), labels.ids.astype(np.int64)
+        size = min(self.block, len(X))
+
+        def draw() -> Block:
+            asking, answering = (rng.choice(len(X), size, replace=False) for _ in range(2))
+            similar = pairs.sum_rows(ids[asking], np.eye(size))[ids[answering]].T > 0
+            return with_constant(X[asking], mean, scale), with_constant(X[answering], mean, scale), similar
+
+        W, R = np.zeros((2, X.shape[1] + 1, self.bits), dtype=np.float32)
+        R[:] = rng.standard_normal(R.shape, dtype=np.float32) / np.float32(np.sqrt(len(R)))
+        watched, theta, one_each = draw(), 0.0, np.ones(size)
+        self._record(objective(watched[2], inner(watched, W, R), theta, one_each))
+        for turn in range(self.rounds):
+            for k in range(self.bits):
+                block = draw()
+                others = np.flatnonzero(np.arange(self.bits) != k) if turn else np.arange(k)  # first, bits are added
+                M = gains(block[2], inner(block, W[:, others], R[:, others]), self.bits, theta)
+                for _ in range(self.alternations):
+                    W[:, k] = linear_bit(block[0], M, signs(block[1] @ R[:, k]), W[:, k], self.penalty)
+                    R[:, k] = linear_bit(block[1], M.T, signs(block[0] @ W[:, k]), R[:, k], self.penalty)
+            block = draw()
+            theta = best_threshold(block[2], inner(block, W, R), self.bits, theta, one_each)
+            self._record(objective(watched[2], inner(watched, W, R), theta, one_each))
+        self._linear, self.database_hash_ = unstandardised(W, mean, scale), unstandardised(R, mean, scale)
+        return signs(self.database_hash_.outputs(X)).astype(np.int8)
+
+    def _learn_hash(self, X: Floats, codes: Signs) -> Linear:
+        return self._linear
+
+
+def inner(block: Block, W: Floats, R: Floats) -> Floats:
+    """Inner products of the codes of both sides; 0 for no bits."""
+    product: Floats = signs(block[0] @ W) @ signs(block[1] @ R).T
+    return product
+
+
+def build(bits: int, **options: Any) -> LinLin:
+    """`lin_lin` of so many bits."""
+    return LinLin(bits, **options)

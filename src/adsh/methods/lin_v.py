@@ -1,0 +1,104 @@
+"""`lin_v`: a linear function codes queries, free bits code the database (Neyshabur et al., 2013, Lin:V).
+
+    U  (m, c) sign(X W), the codes of a block of queries drawn from the database
+    V  (K, c) the database's codes, one a label set
+    M  (m, K) what each pair gains where bit k of both agrees, the other bits fixed (`pair_loss`)
+
+Bit by bit, on a fresh block each: w is fitted to sign(M v) with weights |M v| and taken where u'M v does not fall, then
+v = sign(M'u), the best bits there are. All points of a label set see the same M, and start alike, so they stay alike:
+the K rows stand for any number of points.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..learn.labels import LabelSets
+from ..learn.similarity import SharedTags
+from .base import Method, Signs, check_count
+from .linear_bits import linear_bit, products, signs, unstandardised, with_constant
+from .pair_loss import best_threshold, gains, objective
+from .ridge import Linear, check_penalty, moments
+
+Floats = NDArray[np.float32]
+
+
+class LinV(Method):
+    """`rounds` over the bits on blocks of `block` queries; a bit's two sides alternate `alternations` times.
+
+    A block should hold a few times as many queries as there are features, or w fits its block alone.
+
+    The objective is the mean loss of a pair, over a block of queries that is the same in every round.
+    """
+
+    name = "lin_v"
+
+    def __init__(
+        self,
+        bits: int,
+        *,
+        seed: int = 0,
+        rounds: int = 3,
+        block: int = 2000,
+        alternations: int = 2,
+        penalty: float = 1e-2,
+    ) -> None:
+        super().__init__(bits, seed=seed, whole=True)
+        self.rounds, self.block, self.alternations, self.penalty = rounds, block, alternations, penalty
+
+    def _check(self, points: int, width: int) -> None:
+        for option in ("rounds", "block", "alternations"):
+            check_count(getattr(self, option), option)
+        check_penalty(self.penalty, "penalty")
+
+    def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
+        assert labels is not None
+        mean, scale = moments(X)
+        pairs, ids = SharedTags(labels, labels), labels.ids.astype(np.int64)
+        counts = labels.sizes.astype(np.float64)
+
+        def draw() -> tuple[Floats, NDArray[np.bool_]]:
+            chosen = rng.choice(len(X), min(self.block, len(X)), replace=False)
+            return with_constant(X[chosen], mean, scale), pairs.sum_rows(ids[chosen], np.eye(len(chosen))).T > 0
+
+        W = np.zeros((X.shape[1] + 1, self.bits), dtype=np.float32)
+        V = np.ones((labels.set_count, self.bits), dtype=np.float32)
+        V[in_order(ids)] = signs(rng.standard_normal((len(np.unique(ids)), self.bits), dtype=np.float32))
+        watched, theta = draw(), 0.0
+        self._record(objective(watched[1], products(watched[0], W, V), theta, counts))
+        for turn in range(self.rounds):
+            for k in range(self.bits):
+                Z, similar = draw()
+                others = np.flatnonzero(np.arange(self.bits) != k) if turn else np.arange(k)  # first, bits are added
+                M = gains(similar, products(Z, W[:, others], V[:, others]), self.bits, theta)
+                for _ in range(self.alternations):
+                    W[:, k] = linear_bit(Z, M * counts.astype(np.float32), V[:, k], W[:, k], self.penalty)
+                    V[:, k] = database_bit(M, signs(Z @ W[:, k]), V[:, k])
+            Z, similar = draw()
+            theta = best_threshold(similar, products(Z, W, V), self.bits, theta, counts)
+            self._record(objective(watched[1], products(watched[0], W, V), theta, counts))
+        self._linear = unstandardised(W, mean, scale)
+        return V.astype(np.int8)[ids]
+
+    def _learn_hash(self, X: Floats, codes: Signs) -> Linear:
+        return self._linear
+
+
+def database_bit(M: Floats, bit: Floats, before: Floats) -> Floats:
+    """v = sign(M'u), the best free bits given the queries'; the old one at ties."""
+    pull = bit @ M
+    return np.where(pull == 0, before, signs(pull))
+
+
+def in_order(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The label sets as they first occur, whatever their numbers: how labels are written decides nothing."""
+    used, first = np.unique(ids, return_index=True)
+    return used[np.argsort(first)]
+
+
+def build(bits: int, **options: Any) -> LinV:
+    """`lin_v` of so many bits."""
+    return LinV(bits, **options)

@@ -1,0 +1,96 @@
+"""Linear hash functions, and the ridge regression that fits them to given codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .base import Floats, Signs
+
+Doubles = NDArray[np.float64]
+
+_BLOCK = 4096  # points standardised at a time
+
+
+class Linear:
+    """`X @ weights + offset`."""
+
+    def __init__(self, weights: Floats, offset: Floats) -> None:
+        self.weights = weights.astype(np.float32)  # (d, c)
+        self.offset = offset.astype(np.float32)  # (c,)
+        self.width = len(weights)
+
+    def outputs(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(n, c)."""
+        product: NDArray[np.float32] = X @ self.weights + self.offset
+        return product
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved of it."""
+        return {"weights": self.weights, "offset": self.offset}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Linear:
+        """The function that was saved."""
+        return cls(arrays["weights"], arrays["offset"])
+
+
+def ridge_hash(X: NDArray[np.float32], signs: Signs, penalty: float) -> Linear:
+    """The linear function nearest to the codes in squares, over standardised features.
+
+    `penalty` is relative to the number of points: each standardised feature has n on the diagonal of the Gram matrix.
+    """
+    mean, scale = moments(X)
+    width, bits = X.shape[1], signs.shape[1]
+    gram, cross = np.zeros((width, width)), np.zeros((width, bits))
+    for start in range(0, len(X), _BLOCK):
+        block = (X[start : start + _BLOCK] - mean) / scale
+        gram += block.T @ block
+        cross += block.T @ signs[start : start + _BLOCK].astype(np.float32)
+    weights = solve_ridge(gram, cross, penalty * len(X)) / scale[:, None].astype(np.float64)
+    return Linear(weights, signs.mean(axis=0) - mean.astype(np.float64) @ weights)
+
+
+def solve_ridge(gram: Doubles, cross: Doubles, penalty: float) -> Doubles:
+    """W = (X'X + penalty I)^-1 X'Y, from X'X and X'Y."""
+    return np.asarray(np.linalg.solve(gram + penalty * np.eye(len(gram)), cross), dtype=np.float64)
+
+
+def product(left: NDArray[Any], right: NDArray[Any]) -> Doubles:
+    """left' right in float64, a block of points at a time: float32 sums over many points drown a small penalty."""
+    total = np.zeros((left.shape[1], right.shape[1]))
+    for start in range(0, len(left), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        total += left[part].astype(np.float64).T @ right[part].astype(np.float64)
+    return total
+
+
+def moments(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The mean and the standard deviation of each feature; 1 for a feature that does not vary."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    square = np.zeros(X.shape[1])
+    for start in range(0, len(X), _BLOCK):
+        square += ((X[start : start + _BLOCK] - mean) ** 2).sum(axis=0)
+    scale = np.sqrt(square / len(X))
+    scale[scale <= 1e-6 * (np.abs(mean) + 1e-30)] = 1.0
+    return mean.astype(np.float32), scale.astype(np.float32)
+
+
+def principal_axes(X: NDArray[np.float32], count: int) -> tuple[NDArray[np.float32], Doubles, Doubles]:
+    """The mean, the (d, count) axes of largest variance, and the variance along each, largest first."""
+    mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
+    scatter = np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(X), _BLOCK):
+        block = X[start : start + _BLOCK] - mean
+        scatter += block.T @ block
+    variances, axes = np.linalg.eigh(scatter / len(X))
+    return mean, axes[:, ::-1][:, :count], np.maximum(variances[::-1][:count], 0.0)
+
+
+def check_penalty(value: object, name: str) -> None:
+    """Raises unless an option is a number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise InputError(f"{name}={value!r}: give a number above 0")

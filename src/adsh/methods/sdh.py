@@ -1,0 +1,118 @@
+"""`sdh`, `sdh_d`: supervised discrete hashing (Shen et al., 2015). Codes from which labels can be read linearly.
+
+    Y    (n, L) the points' labels, multi-hot; never held, a label set stands for all its points
+    B    (n, c) the codes, +1/-1
+    W    (c, L) a linear classifier of codes
+    Phi  (n, a) nearness of the points to a anchors
+    P    (a, c) the hash function: sign(Phi P)
+
+The objective |Y - B W|^2 + lambda |W|^2 + nu (|B - Phi P|^2 + delta |P|^2) is lowered in turn over P, W (ridge
+regressions) and B (discrete cyclic coordinate descent): no step raises it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..learn.labels import LabelSets
+from ..learn.similarity import sum_by
+from .base import Method, Signs, check_count, signs_of
+from .descent import descend
+from .kernel import Anchors, Kernel
+from .ridge import check_penalty, product, solve_ridge
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+
+
+class SDH(Method):
+    """Options: `anchors`, `rounds`, `sweeps` a round over the bits, and the weights lambda, nu and delta."""
+
+    name = "sdh"
+
+    def __init__(
+        self,
+        bits: int,
+        *,
+        seed: int = 0,
+        whole: bool = False,
+        anchors: int = 1000,
+        rounds: int = 5,
+        sweeps: int = 10,
+        classifier_penalty: float = 1.0,
+        hash_weight: float = 1e-5,
+        hash_penalty: float = 1e-2,
+    ) -> None:
+        super().__init__(bits, seed=seed, whole=whole)
+        self.anchors, self.rounds, self.sweeps = anchors, rounds, sweeps
+        self.classifier_penalty, self.hash_weight, self.hash_penalty = classifier_penalty, hash_weight, hash_penalty
+
+    def _check(self, points: int, width: int) -> None:
+        for option in ("anchors", "rounds", "sweeps"):
+            check_count(getattr(self, option), option)
+        for option in ("classifier_penalty", "hash_weight", "hash_penalty"):
+            check_penalty(getattr(self, option), option)
+        if points < self.anchors:
+            raise InputError(
+                f"anchors={self.anchors}, but there are {points} training items with a label: pass at most "
+                f"anchors={points}, or more items"
+            )
+
+    def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
+        assert labels is not None
+        anchors = Anchors.among(X[np.sort(rng.choice(len(X), self.anchors, replace=False))], X)
+        Phi = anchors.features(X)
+        gram = product(Phi, Phi)  # (a, a)
+        hot = tags_of_sets(labels)
+        B = signs_of(rng.standard_normal((len(X), self.bits), dtype=np.float32))
+        for _ in range(self.rounds):
+            P, fitted = self._project(Phi, gram, B)
+            W = self._classify(B, labels, hot)
+            B = descend(B, self.hash_weight * fitted + (hot @ W.T)[labels.ids], W @ W.T, self.sweeps)
+            self._record(self._objective(B, W, P, fitted, labels, hot))
+        self._kernel = Kernel(anchors, self._project(Phi, gram, B)[0])
+        return B
+
+    def _learn_hash(self, X: Floats, codes: Signs) -> Kernel:
+        return self._kernel
+
+    def _project(self, Phi: Floats, gram: Doubles, B: Signs) -> tuple[Doubles, Floats]:
+        """P of least |B - Phi P|^2 + delta |P|^2, and Phi P."""
+        P = solve_ridge(gram, product(Phi, B), self.hash_penalty)
+        return P, Phi @ P.astype(np.float32)
+
+    def _classify(self, B: Signs, labels: LabelSets, hot: Doubles) -> Doubles:
+        """W of least |Y - B W|^2 + lambda |W|^2; B'Y from the sums of B by label set."""
+        return solve_ridge(_gram(B), _cross(B, labels, hot), self.classifier_penalty)
+
+    def _objective(self, B: Signs, W: Doubles, P: Doubles, fitted: Floats, labels: LabelSets, hot: Doubles) -> float:
+        squares = float(labels.sizes @ hot.sum(axis=1))  # |Y|^2
+        reading = squares - 2 * float((W * _cross(B, labels, hot)).sum()) + float((W * (_gram(B) @ W)).sum())
+        hashing = float(((B - fitted) ** 2).sum(dtype=np.float64)) + self.hash_penalty * float((P**2).sum())
+        return reading + self.classifier_penalty * float((W**2).sum()) + self.hash_weight * hashing
+
+
+def tags_of_sets(labels: LabelSets) -> Doubles:
+    """(K, L) multi-hot: the tags of each label set."""
+    hot = np.zeros((labels.set_count, len(labels.names)))
+    hot[np.repeat(np.arange(labels.set_count), np.diff(labels.starts)), labels.tags] = 1.0
+    return hot
+
+
+def _gram(B: Signs) -> Doubles:
+    product: Doubles = (B.astype(np.float32).T @ B.astype(np.float32)).astype(np.float64)
+    return product
+
+
+def _cross(B: Signs, labels: LabelSets, hot: Doubles) -> Doubles:
+    """B'Y, (c, L)."""
+    return sum_by(labels.ids, B.astype(np.float64), labels.set_count).T @ hot
+
+
+def build(bits: int, **options: Any) -> SDH:
+    """`sdh` of so many bits, or `sdh_d` with `whole`."""
+    return SDH(bits, **options)

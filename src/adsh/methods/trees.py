@@ -1,0 +1,88 @@
+"""Boosted trees as hash functions: one ensemble a bit, as in FastH, LFH and COSDISH (200 trees of depth 4)."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import MissingExtraError
+from .base import Signs
+
+
+class Trees:
+    """An ensemble a bit, or a constant for a bit that all training points share."""
+
+    def __init__(self, boosters: list[Any], width: int) -> None:
+        self.boosters, self.width = boosters, width  # a lightgbm Booster, or +1.0/-1.0, a bit
+
+    def outputs(self, X: NDArray[np.float32]) -> NDArray[np.float64]:
+        """(n, c) log-odds of each bit."""
+
+        def predict(booster: Any) -> NDArray[np.float64]:
+            if isinstance(booster, float):
+                return np.full(len(X), booster)
+            return np.asarray(booster.predict(X, raw_score=True, num_threads=1), dtype=np.float64)
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return np.stack(list(pool.map(predict, self.boosters)), axis=1)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved of it: each ensemble in lightgbm's own text, as bytes."""
+        texts = [str(b) if isinstance(b, float) else b.model_to_string() for b in self.boosters]
+        saved = {f"bit_{k:04}": np.frombuffer(text.encode(), dtype=np.uint8) for k, text in enumerate(texts)}
+        return saved | {"width": np.array([self.width])}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Trees:
+        """The function that was saved."""
+        lightgbm = load_lightgbm()
+        texts = [arrays[name].tobytes().decode() for name in sorted(arrays) if name != "width"]
+        constants = {"1.0": 1.0, "-1.0": -1.0}
+        boosters = [constants[t] if t in constants else lightgbm.Booster(model_str=t) for t in texts]
+        return cls(boosters, int(arrays["width"][0]))
+
+
+def tree_hash(X: NDArray[np.float32], signs: Signs, *, trees: int, depth: int, seed: int) -> Trees:
+    """Trees that tell each bit's +1 from its -1; a thread a bit, as many bits at a time as there are cores.
+
+    The bounds of the features' bins are found once for all bits.
+    """
+    lightgbm = load_lightgbm()
+    settings = {
+        "objective": "binary",
+        "max_depth": depth,
+        "num_leaves": 2**depth,
+        "learning_rate": 0.1,
+        "max_bin": 63,
+        "seed": seed % 2**31,
+        "deterministic": True,
+        "force_col_wise": True,
+        "feature_pre_filter": False,
+        "num_threads": 1,  # several threads on one small bit mostly wait for each other
+        "verbosity": -1,
+    }
+    binned = lightgbm.Dataset(X, params=settings).construct()
+
+    def fit(bit: NDArray[np.int8]) -> Any:
+        if (bit == bit[0]).all():
+            return float(bit[0])
+        data = lightgbm.Dataset(X, label=(bit > 0).astype(np.float32), reference=binned, params=settings)
+        return lightgbm.train(settings, data, num_boost_round=trees)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return Trees(list(pool.map(fit, signs.T)), X.shape[1])
+
+
+def load_lightgbm() -> Any:
+    """The module, or an error with the command that installs it."""
+    try:
+        import lightgbm
+    except ImportError:
+        raise MissingExtraError(
+            "boosted trees need lightgbm: pip install 'adsh[baselines]', or choose hash_function='ridge'"
+        ) from None
+    return lightgbm

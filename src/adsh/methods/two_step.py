@@ -1,0 +1,43 @@
+"""Methods that first learn codes from labels alone, and then fit any hash function to them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .base import HashFunction, Method, Signs, check_count, check_seed
+from .ridge import check_penalty, ridge_hash
+from .trees import load_lightgbm, tree_hash
+
+
+class TwoStep(Method):
+    """`hash_function` is "trees" (`trees` of `depth` a bit, as in the paper) or "ridge" (linear, with `penalty`)."""
+
+    def __init__(
+        self,
+        bits: int,
+        *,
+        seed: int = 0,
+        whole: bool = False,
+        hash_function: str = "trees",
+        trees: int = 200,
+        depth: int = 4,
+        penalty: float = 1e-3,
+    ) -> None:
+        super().__init__(bits, seed=seed, whole=whole)
+        self.hash_function, self.trees, self.depth, self.penalty = hash_function, trees, depth, penalty
+
+    def _check(self, points: int, width: int) -> None:
+        if self.hash_function not in ("trees", "ridge"):
+            raise InputError(f"hash_function={self.hash_function!r}: choose 'trees' or 'ridge'")
+        check_count(self.trees, "trees")
+        check_count(self.depth, "depth")
+        check_penalty(self.penalty, "penalty")
+        if self.hash_function == "trees":
+            load_lightgbm()  # said now, not after the codes are learned
+
+    def _learn_hash(self, X: NDArray[np.float32], codes: Signs) -> HashFunction:
+        if self.hash_function == "ridge":
+            return ridge_hash(X, codes, self.penalty)
+        return tree_hash(X, codes, trees=self.trees, depth=self.depth, seed=check_seed(self.seed))

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adsh.learn.labels import LabelSets
+from adsh.methods import create
+from adsh.methods.base import signs_of
+from adsh.methods.cosdish import SimilarityOfSets, gram, one_round, rest_codes, sampled_codes
+from adsh.methods.quadratic import clustered, improve, large_signs, values
+
+from .judge import all_signs, mean_average_precision, similarity
+
+
+@pytest.fixture
+def case():
+    """40 points of several labels: their S, held whole here, and codes of 6 bits."""
+    rng = np.random.default_rng(0)
+    hot = rng.random((40, 5)) < 0.25
+    hot[hot.sum(axis=1) == 0, 0] = True
+    A = similarity(hot.astype(float))
+    S = np.where(A > 0, 1, -A.sum() / (A.size - A.sum()))
+    return LabelSets.of(hot), S, signs_of(rng.normal(size=(40, 6)))
+
+
+def _symmetric(seed, m=8):
+    A = np.random.default_rng(seed).normal(size=(m, m))
+    return A + A.T
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_clustering_is_within_twice_the_best(seed):
+    """The sum of squared distances to the mean, of the points b_i u_i with U'U = A + lambda I, by enumeration."""
+    A = _symmetric(seed)
+    A += np.eye(len(A)) * (np.abs(A).sum() - np.diag(A))  # any shift that makes it positive will do
+
+    def cost(b):
+        return np.trace(A) - b @ A @ b / len(b)
+
+    assert cost(clustered(A)) <= 2 * min(cost(b) for b in all_signs(len(A)).astype(float))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_quadratic_programs_are_improved_and_mostly_solved(seed):
+    A, start = _symmetric(seed), np.where(np.random.default_rng(seed).normal(size=8) > 0, 1.0, -1.0)
+    found, before, top = (float(values(A, b).max()) for b in (large_signs(A, start)[None], start[None], all_signs(8)))
+    assert before <= found <= top + 1e-9
+    assert found >= 0.8 * top
+    still = improve(A, large_signs(A, start))
+    np.testing.assert_array_equal(still, large_signs(A, start))
+
+
+def test_products_with_S_are_those_of_the_whole_matrix(case):
+    labels, S, B = case
+    similar = SimilarityOfSets(labels)
+    omega = np.array([3, 8, 20])
+    np.testing.assert_allclose(similar.columns(omega)[similar.ids], S[:, omega], atol=1e-12)
+    assert abs(S.sum()) < 1e-9
+    assert similar.objective(B) == pytest.approx(((6 * S - B.astype(float) @ B.T) ** 2).mean())
+
+
+def test_the_sampled_codes_do_not_raise_the_objective_on_their_columns(case):
+    labels, S, B = case
+    similar, omega = SimilarityOfSets(labels), np.array([1, 4, 9, 16, 25, 36])
+    rest = np.setdiff1d(np.arange(40), omega)
+
+    def dense(sampled):
+        codes = B.astype(float)
+        codes[omega] = sampled
+        return ((6 * S[:, omega] - codes @ codes[omega].T) ** 2).sum()
+
+    pull = S[np.ix_(rest, omega)].T @ B[rest]
+    after = sampled_codes(B[omega], similar.columns(omega)[similar.ids[omega]], pull, gram(B[rest]))
+    assert dense(after) < dense(B[omega])
+    for i in range(6):  # the last bit of the sweep saw all others as they now are: no flip of it helps
+        other = after.copy()
+        other[i, 5] *= -1
+        assert dense(after) <= dense(other) + 1e-9
+
+
+def test_the_rest_in_closed_form_is_the_best_by_enumeration(case):
+    """sign(S B_Omega) is the least of sum |S_ij| |c sign(S_ij) - b_i.b_j| over all codes of a point."""
+    labels, S, B = case
+    similar, omega = SimilarityOfSets(labels), np.array([0, 5, 7, 30])
+    codes = rest_codes(similar.columns(omega) @ B[omega], B, similar.ids)
+    for i in range(40):
+        row, inner = S[i, omega], all_signs(6) @ B[omega].T.astype(float)  # (64, m)
+        costs = (np.abs(row) * np.abs(6 * np.sign(row) - inner)).sum(axis=1)
+        mine = (np.abs(row) * np.abs(6 * np.sign(row) - codes[i].astype(float) @ B[omega].T)).sum()
+        assert mine == pytest.approx(costs.min())
+
+
+def test_ties_keep_the_old_bit():
+    B = np.array([[1, -1], [-1, 1]], dtype=np.int8)
+    np.testing.assert_array_equal(rest_codes(np.array([[1.0, 1e-15]]), B, np.zeros(2, int)), [[1, -1], [1, 1]])
+
+
+def test_a_round_leaves_no_zero_and_the_given_codes_alone(case):
+    labels, _, B = case
+    before = B.copy()
+    after = one_round(SimilarityOfSets(labels), B, np.arange(6), 3)
+    np.testing.assert_array_equal(B, before)
+    assert set(np.unique(after)) == {-1, 1}
+
+
+@pytest.mark.parametrize("name", ["cosdish", "cosdish_d"])
+def test_digits(digits, name):
+    method = create(name, bits=12).fit(digits.database, digits.labels)
+    assert mean_average_precision(method, digits) >= 0.6
+    values_ = [h["objective"] for h in method.history_]
+    assert len(values_) == 11  # the start and ten rounds
+    assert min(values_) < 0.6 * values_[0]

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from adsh.errors import FolderError, NotFittedError
+from adsh.methods import METHODS, create, load
+from adsh.methods.saved import options
+
+OPTIONS = {
+    "sdh": {"anchors": 40, "rounds": 2},
+    "cosdish": {"trees": 5, "rounds": 2},
+    "lfh": {"hash_function": "ridge"},
+    "lin_v": {"rounds": 1},
+    "lin_lin": {"rounds": 1},
+}
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "lsh"])
+def test_a_saved_method_codes_as_before(name, blobs, tmp_path):
+    made = OPTIONS.get(name.removesuffix("_d"), {})
+    method = create(name, bits=8, seed=2, **made).fit(*blobs)
+    method.save(tmp_path / "saved")
+    again = load(tmp_path / "saved")
+    assert type(again) is type(method)
+    assert (again.bits, again.whole, again.history_) == (8, method.whole, method.history_)
+    assert options(again) == options(method)
+    assert {**options(again), **made} == options(again)
+    np.testing.assert_array_equal(again.database_codes_, method.database_codes_)
+    np.testing.assert_array_equal(again.encode(blobs[0]), method.encode(blobs[0]))
+    again.save(tmp_path / "saved")  # over itself
+
+
+def test_constant_bits_of_trees_come_back(blobs, tmp_path):
+    method = create("cosdish", bits=8, trees=2).fit(*blobs)
+    method.hash_.boosters[3] = -1.0
+    method.save(tmp_path / "saved")
+    assert load(tmp_path / "saved").hash_.boosters[3] == -1.0
+
+
+def test_what_cannot_be_saved_is_refused(blobs, tmp_path):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        create("itq", bits=4).save(tmp_path / "saved")
+    (tmp_path / "letter.txt").write_text("mine")
+    with pytest.raises(FolderError, match="holds other files"):
+        create("itq", bits=4).fit(blobs[0]).save(tmp_path)
+
+
+def test_what_cannot_be_loaded_is_refused(blobs, tmp_path):
+    with pytest.raises(FolderError, match="holds no saved method"):
+        load(tmp_path / "nowhere")
+    folder = tmp_path / "saved"
+    create("itq", bits=4).fit(blobs[0]).save(folder)
+    text = (folder / "method.json").read_text()
+    for wrong in ("{", json.dumps({**json.loads(text), "functions": {"fit": "linear"}})):
+        (folder / "method.json").write_text(wrong)
+        with pytest.raises(FolderError, match="not a whole saved method"):
+            load(folder)
+    (folder / "method.json").write_text(json.dumps({**json.loads(text), "version": 99}))
+    with pytest.raises(FolderError, match="fit again"):
+        load(folder)
+    (folder / "method.json").write_text(text)
+    (folder / "arrays.safetensors").write_bytes(b"short")
+    with pytest.raises(FolderError, match="not a whole saved method"):
+        load(folder)
