@@ -4,10 +4,21 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["ADSH", "AdshError", "AdshWarning", "LabelSets", "create_network", "evaluate", "load", "metrics"]
+__all__ = [
+    "ADSH",
+    "AdshError",
+    "AdshWarning",
+    "LabelSets",
+    "create_network",
+    "data",
+    "evaluate",
+    "load",
+    "methods",
+    "metrics",
+]
 
 if TYPE_CHECKING:
-    from . import evaluate
+    from . import data, evaluate, methods
     from .errors import AdshError, AdshWarning
     from .estimator import ADSH, load
     from .evaluate import metrics
@@ -19,7 +30,9 @@ _HOMES = {
     "load": "estimator",
     "create_network": "networks",
     "LabelSets": "learn.labels",
+    "data": "data",
     "evaluate": "evaluate",
+    "methods": "methods",
     "metrics": "evaluate",
     "AdshError": "errors",
     "AdshWarning": "errors",
