@@ -95,19 +95,19 @@ def measure_feeds(root: Path, size: int, device: torch.device, cache: Path) -> d
         held = Feed(as_items(lazy), device)(batches[0])
 
         def alone() -> None:
-            run_through((step(held) for _ in batches), device)  # type: ignore[func-returns-value,misc]
+            run_through((step(held) for _ in batches), device)
 
         at_hand = 0
         for name, (dataset, workers) in ways.items():
             with Feed(as_items(dataset), device, workers) as feed:
 
                 def training(feed: Feed = feed) -> None:
-                    run_through((step(inputs) for inputs in feed.epoch(batches)), device)  # type: ignore[misc,func-returns-value]
+                    run_through((step(inputs) for inputs in feed.epoch(batches)), device)
 
                 if trains:  # beside each way, so that all have the same moments of a shared machine
                     at_hand = max(at_hand, rate(len(batches) * len(held), alone, 2))
                 where = " (on the device)" if feed.on_device else ""
-                fed = rate(n, lambda feed=feed: run_through(feed.epoch(batches), device))  # type: ignore[misc]
+                fed = rate(n, lambda feed=feed: run_through(feed.epoch(batches), device))
                 figures[name + where] = {"feed": fed, **({"training": rate(n, training)} if trains else {})}
     return {"the step of tiny alone": at_hand, "ways": figures}
 
@@ -140,7 +140,7 @@ def measure_filling(root: Path) -> dict[str, int]:
     source, cores = open_source(root), worker_count(None)
     n = len(source)
     figures = {
-        f"{workers} threads": rate(n, lambda w=workers: prepare(source, 224, workers=w), 2)  # type: ignore[misc]
+        f"{workers} threads": rate(n, lambda w=workers: prepare(source, 224, workers=w), 2)
         for workers in (0, cores, 2 * cores)
     }
     figures[f"{cores} processes"] = rate(n, lambda: by_processes(root, n, cores), 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,18 @@ from torch import nn
 
 from . import config
 from .checkpoints import Checkpoints, found
+from .coding import encode, outputs, told_weights, try_out
 from .data import Dataset, Items, as_items
 from .data.augment import augmentation
 from .data.feed import Feed
 from .data.fingerprint import Fingerprint, fingerprint, of_similarity
 from .device import DeviceChoice, choose_device, threads_for
-from .errors import AdshWarning, InputError, NotFittedError, first_line
-from .hamming.bits import Codes, check_bits, pack
+from .errors import AdshWarning, InputError, NotFittedError
+from .hamming.bits import Codes, check_bits
 from .learn import CodeTable, LabelSets, LearnedCodes
 from .learn.labels import check_columns
 from .learn.learned_codes import NewLabels
-from .learn.loop import Record, Standing, learn, network_outputs
+from .learn.loop import Record, Standing, learn
 from .model_folder import check_target, read, write
 from .networks import create_network
 from .progress import Progress
@@ -158,7 +159,7 @@ class ADSH:
             torch.manual_seed(int(self.seed))
             network = self._network(bits, items.shape, recipe).to(choice.device)
             feed = Feed(asked, choice.device)
-            _try_out(network, feed, bits)
+            try_out(network, feed, bits)
             if save_to is not None:
                 check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
             if store is not None:
@@ -173,7 +174,7 @@ class ADSH:
                 facts = {
                     "device": str(choice), "items": kind, "points": len(items), "rows": len(table.rows), "bits": bits,
                     "done": len(standing.history), "recipe": asdict(recipe), "data": data,
-                    "weights": _told_weights(network),
+                    "weights": told_weights(network),
                 }  # fmt: skip
                 progress.started(facts)
                 tell = getattr(callback, "started", None)
@@ -199,7 +200,7 @@ class ADSH:
                     resume=at_start,
                     after_outer=after_outer,
                 )
-            others = None if left_out is None else _encode(network, items, choice.device, recipe, left_out)
+            others = None if left_out is None else encode(network, items, choice.device, recipe, left_out)
 
         self.network_, self.device_, self.recipe_, self.history_ = network.eval(), choice, recipe, history
         self.input_shape_, self.fitted_params_, self.fingerprint_ = items.shape, self.get_params(), data
@@ -212,14 +213,13 @@ class ADSH:
     def encode(self, X: Any) -> Codes:
         """(n, bytes) packed codes of new items, by the network: u = sign(F(x))."""
         items = self._new_items(X)
-        return _encode(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
+        return encode(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
 
     def outputs(self, X: Any) -> NDArray[np.float32]:
         """(n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
         items = self._new_items(X)
-        with threads_for(self.network_, self.device_.device), Feed(items, self.device_.device) as feed:
-            batches = _outputs(self.network_, feed, range(len(items)), self.recipe_)
-            return np.concatenate([batch.cpu().numpy() for batch in batches])
+        batches = outputs(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
+        return np.concatenate([batch.cpu().numpy() for batch in batches])
 
     @property
     def database_codes_(self) -> Codes:
@@ -374,50 +374,8 @@ def load(folder: str | Path, *, network: nn.Module | None = None, device: str | 
     return read(Path(folder), network=network, device=device)
 
 
-def _told_weights(network: nn.Module) -> str | None:
-    """What an image network starts from, in words; nothing for those that always start from random weights."""
-    loaded = getattr(network, "adsh_weights", None)
-    return str(loaded) if loaded else "random weights to start from" if hasattr(network, "preprocess") else None
-
-
 def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:
     sets = LabelSets.of(labels)
     if len(sets) != len(items):
         raise InputError(f"{what} are for {len(sets)} points, but {whose} has {len(items)}: give one label set a point")
     return sets
-
-
-def _outputs(
-    network: nn.Module, feed: Feed, indices: NDArray[np.int64] | range, recipe: config.Recipe
-) -> Iterator[torch.Tensor]:
-    return network_outputs(network, feed, indices, mirror=recipe.mirror, bf16=recipe.bf16)
-
-
-def _encode(
-    network: nn.Module, items: Items, device: torch.device, recipe: config.Recipe, indices: NDArray[np.int64] | range
-) -> Codes:
-    """Packed codes, batch by batch: the outputs of a large collection never exist at once."""
-    with threads_for(network, device), Feed(items, device) as feed:
-        batches = _outputs(network, feed, indices, recipe)
-        return np.concatenate([pack(batch.cpu().numpy()) for batch in batches])
-
-
-def _try_out(network: nn.Module, feed: Feed, bits: int) -> None:
-    """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide."""
-    calibrate = getattr(network, "calibrate", None)
-    spread = feed.items.spread()
-    sample = feed(spread if calibrate is not None else spread[:2])  # thousands of large images would fill the memory
-    if calibrate is not None:
-        calibrate(sample)
-    network.eval()
-    try:
-        with torch.inference_mode():
-            width = tuple(network(sample[:2]).shape)
-    except (RuntimeError, ValueError, TypeError, AttributeError) as problem:
-        shape = tuple(sample.shape[1:])
-        raise InputError(f"the network cannot take inputs of shape {shape}: {first_line(problem)}") from None
-    if width != (len(sample[:2]), bits):
-        raise InputError(
-            f"the network gives outputs of shape {width} for {len(sample[:2])} items, but bits={bits} needs "
-            f"{(len(sample[:2]), bits)}: make its last layer {bits} wide"
-        )

@@ -81,13 +81,13 @@ def make_features(
     choice, items = choose_device(device), as_items(dataset, "the source")
     maker = _network(network, items.shape, weights).to(choice.device).eval()
     about = {"network": network, **_of_weights(maker), **fingerprint(items, dataset.labels)}
-    file = _Growing(out, (len(items), int(maker.feature_size)), about, overwrite)  # type: ignore[arg-type]
+    file = _Growing(out, (len(items), int(maker.feature_size)), about, overwrite)  # type: ignore[arg-type]  # not a tensor
     before, started = file.done, time.perf_counter()
     size = batch or int(getattr(maker, "evaluation_batch", _BATCH))
     indices = [np.arange(at, min(at + size, len(items))) for at in range(before, len(items), size)]
     with torch.inference_mode(), threads_for(maker, choice.device), Feed(items, choice.device) as feed:
         for some, inputs in zip(indices, feed.epoch(indices), strict=True):
-            file.write(some, maker.features(inputs).float().cpu().numpy())  # type: ignore[operator]
+            file.write(some, maker.features(inputs).float().cpu().numpy())  # type: ignore[operator]  # a method
             if on_done is not None:
                 on_done(file.done, len(items))
     file.finish(dataset)

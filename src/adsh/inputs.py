@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .data import ArrayDataset, Dataset, Prepared, Sized, Split, check_overlap, prepare, split, without_overlap
+from .data.readable import as_records
 from .errors import InputError
 from .networks import input_size
 
@@ -101,7 +102,7 @@ def about_reading(prepared: Prepared, drawn: Drawn) -> dict[str, Any]:
         return {}
     return {
         "items": len(prepared.dataset),
-        "unreadable": [{"key": key, "reason": reason} for key, reason in prepared.bad],
+        "unreadable": as_records(prepared.bad),
         "duplicates": drawn.duplicates,
         "copies_left_out": drawn.left_out,
         "kept": prepared.kept,

@@ -130,14 +130,16 @@ def train(
     drawn = draw(prepared, settings.protocol, settings.split_seed, skip_copies=settings.skip_copies)
     read = about_reading(prepared, drawn)
     database = prepared.dataset.subset(drawn.parts.database)
-    shape = as_items(database, "the database").shape
+    items = as_items(database, "the database")
+    shape = items.shape
     model = _model(settings, shape)
     used = {"network": model.network, "size": settings.size if isinstance(dataset, ArrayDataset) else shape[0]}
     board = TensorBoard(out / TENSORBOARD) if settings.tensorboard else None
     others = [each for each in (board, watcher) if each is not None]
     try:
         model.fit(
-            database,
+            items,
+            database.labels,
             callback=Watchers(
                 _Beside(run, {**asdict(settings), **used}, drawn.parts, read, overwrite), Log(run), *others
             ),
@@ -251,6 +253,6 @@ def _advise(settings: TrainSettings, network: str, shape: tuple[int, ...]) -> No
 def _checked(value: Any, kind: str, what: str) -> Any:
     """A TOML value of the type the field has."""
     wanted = {"str": str, "int": int, "float": (int, float), "bool": bool}[kind.split(" ")[0]]
-    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):  # type: ignore[arg-type]
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):  # type: ignore[arg-type]  # a type or some
         raise InputError(f"{what} is {value!r}: give {kind.split(' ')[0]}")
     return float(value) if kind.startswith("float") else value

@@ -49,7 +49,7 @@ def test_every_iteration_is_logged(adsh, blob_file):
 
 
 def test_tensorboard_gets_the_same_figures(adsh, blob_file):
-    pytest.importorskip("tensorboard")
+    pytest.importorskip("tensorboard", reason="adsh[track] is not installed")
     adsh(*TRAIN, "--tensorboard")
     assert list((blob_file.parent / "model/tensorboard").glob("events.*"))
 

@@ -87,7 +87,7 @@ def test_a_file_that_breaks_meanwhile_is_told_in_one_line_and_no_thread_stays(fo
 
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, RuntimeError])
 def test_an_interrupted_epoch_leaves_no_thread(folder, problem):
-    with pytest.raises(problem), Feed(as_items(Sized(open_source(folder), 16)), CPU, 3) as feed:  # noqa: PT012
+    with pytest.raises(problem), Feed(as_items(Sized(open_source(folder), 16)), CPU, 3) as feed:  # noqa: PT012  # what raises is the loop
         for _ in feed.epoch(batches()):
             raise problem
 

@@ -163,7 +163,7 @@ def test_without_timm_the_command_is_given(monkeypatch):
 
 def test_a_real_network_of_timms_learns_where_timm_imports():
     try:
-        import timm  # noqa: F401
+        import timm  # noqa: F401  # whether it imports is the question
     except Exception:
         pytest.skip("timm does not import here")
     network = create_network("timm:resnet18", 8, (32, 32, 3), weights=None, size=32).eval()

@@ -37,6 +37,7 @@ def info(
     """
     from ..data import check_readable, contact_sheet, open_source, summary
     from ..data.contact_sheet import check_sheet
+    from ..data.readable import as_records
 
     if sheet is not None:
         check_sheet(sheet)
@@ -52,7 +53,7 @@ def info(
     if sheet is not None:
         told["sheet"] = str(contact_sheet(read.dataset, sheet))
     if json:
-        listed = {"bad": [{"key": key, "reason": reason} for key, reason in read.bad]} if read.bad else {}
+        listed = {"bad": as_records(read.bad)} if read.bad else {}
         as_json({**told, **listed})
         return
     facts({name: _words(value) for name, value in told.items()})

@@ -32,6 +32,7 @@ def command(
     first that cannot be read stops it, and with --skip-bad all are read once before, and those left out and listed.
     """
     from ..data import open_source
+    from ..data.readable import as_records
     from ..encode_run import check_out, encode, items_for
     from ..estimator import load
 
@@ -45,7 +46,7 @@ def command(
     finally:
         reading.close()
         coding.close()
-    read = {"unreadable": [{"key": key, "reason": reason} for key, reason in bad]}
+    read = {"unreadable": as_records(bad)}
     told = {
         "codes": str(out), "items": len(dataset), "bits": loaded.bits, "bytes_an_item": (loaded.bits + 7) // 8,
         "seconds": round(seconds, 3), "items_per_second": round(len(dataset) / max(seconds, 1e-9)),

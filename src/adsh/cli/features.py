@@ -37,6 +37,7 @@ def command(
     there by adsh train features.npy.
     """
     from ..data import open_source
+    from ..data.readable import as_records
     from ..features_run import DEFAULT, check_out, make_features
     from ..inputs import made_ready
 
@@ -58,7 +59,7 @@ def command(
         reading.close()
         making.close()
     items, width = made.shape
-    read = {"unreadable": [{"key": key, "reason": reason} for key, reason in prepared.bad]}
+    read = {"unreadable": as_records(prepared.bad)}
     told: dict[str, Any] = {
         "features": str(out), "items": items, "width": width, "network": network, "done_before": made.before,
         "seconds": round(made.seconds, 3), "items_per_second": round((items - made.before) / max(made.seconds, 1e-9)),

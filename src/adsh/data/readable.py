@@ -92,6 +92,11 @@ def read_through(
         store.close()
 
 
+def as_records(bad: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """Who cannot be read and why, as logs and programs are told."""
+    return [{"key": key, "reason": reason} for key, reason in bad]
+
+
 def check_bad(name: str, items: int, bad: Sequence[tuple[str, str]], *, skip_bad: bool) -> None:
     """Raises where items cannot be read: all of them counted, the first named; or, to be skipped, where none can."""
     if not bad or (skip_bad and len(bad) < items):

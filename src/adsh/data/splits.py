@@ -65,7 +65,7 @@ class Split:
     def save(self, path: str | Path) -> None:
         """Writes an .npz, whole or not at all."""
         with replacing_file(Path(path)) as file:
-            np.savez_compressed(file, protocol=self.protocol, seed=self.seed, **self.arrays())  # type: ignore[arg-type]
+            np.savez_compressed(file, protocol=self.protocol, seed=self.seed, **self.arrays())  # type: ignore[arg-type]  # savez takes any name
 
     @classmethod
     def load(cls, path: str | Path) -> Split:

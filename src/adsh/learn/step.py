@@ -23,7 +23,7 @@ class Step:
         self.network, self.recipe, self.batches, self.device = network, recipe, batches, device
         self.bf16 = recipe.bf16 and device.type == "cuda"
         if device.type == "cuda":
-            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a stub that leaves it out
         self.optimizer = _optimizer(network, recipe, fused=device.type == "cuda")
         self.average = copy.deepcopy(network).eval().requires_grad_(False) if recipe.ema else None
         self.taken = 0
@@ -56,7 +56,7 @@ class Step:
         before = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         try:
             for _ in range(3):  # compiled, recorded, replayed
-                self._outputs(inputs).sum().backward()  # type: ignore[no-untyped-call]
+                self._outputs(inputs).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                 self.optimizer.zero_grad(set_to_none=True)
         except Exception as problem:
             if self._forward is self.network:

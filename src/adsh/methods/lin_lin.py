@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from ..learn.labels import LabelSets
 from ..learn.similarity import SharedTags
-from .base import Method, Signs, check_count
-from .linear_bits import linear_bit, signs, unstandardised, with_constant
+from .base import Signs
+from .linear_bits import LinearBits, linear_bit, signs, unstandardised, with_constant
 from .pair_loss import best_threshold, gains, objective
-from .ridge import Linear, check_penalty, moments
+from .ridge import Linear, moments
 
 Floats = NDArray[np.float32]
 Block = tuple[Floats, Floats, NDArray[np.bool_]]  # queries, database points, and which pairs are similar
 
 
-class LinLin(Method):
+class LinLin(LinearBits):
     """`rounds` over the bits on `block` x `block` pairs; a bit's two sides alternate `alternations` times.
 
     The objective is the mean loss of a pair, over a block that is the same in every round. `hash_` codes queries,
@@ -34,24 +34,7 @@ class LinLin(Method):
     """
 
     name = "lin_lin"
-
-    def __init__(
-        self,
-        bits: int,
-        *,
-        seed: int = 0,
-        rounds: int = 3,
-        block: int = 1000,
-        alternations: int = 2,
-        penalty: float = 1e-2,
-    ) -> None:
-        super().__init__(bits, seed=seed)
-        self.rounds, self.block, self.alternations, self.penalty = rounds, block, alternations, penalty
-
-    def _check(self, points: int, width: int) -> None:
-        for option in ("rounds", "block", "alternations"):
-            check_count(getattr(self, option), option)
-        check_penalty(self.penalty, "penalty")
+    default_block = 1000
 
     def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
         assert labels is not None

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from ..learn.labels import LabelSets
 from ..learn.similarity import SharedTags
-from .base import Method, Signs, check_count
-from .linear_bits import linear_bit, products, signs, unstandardised, with_constant
+from .base import Signs
+from .linear_bits import LinearBits, linear_bit, products, signs, unstandardised, with_constant
 from .pair_loss import best_threshold, gains, objective
-from .ridge import Linear, check_penalty, moments
+from .ridge import Linear, moments
 
 Floats = NDArray[np.float32]
 
 
-class LinV(Method):
+class LinV(LinearBits):
     """`rounds` over the bits on blocks of `block` queries; a bit's two sides alternate `alternations` times.
 
     A block should hold a few times as many queries as there are features, or w fits its block alone.
@@ -35,24 +35,8 @@ class LinV(Method):
     """
 
     name = "lin_v"
-
-    def __init__(
-        self,
-        bits: int,
-        *,
-        seed: int = 0,
-        rounds: int = 3,
-        block: int = 2000,
-        alternations: int = 2,
-        penalty: float = 1e-2,
-    ) -> None:
-        super().__init__(bits, seed=seed, whole=True)
-        self.rounds, self.block, self.alternations, self.penalty = rounds, block, alternations, penalty
-
-    def _check(self, points: int, width: int) -> None:
-        for option in ("rounds", "block", "alternations"):
-            check_count(getattr(self, option), option)
-        check_penalty(self.penalty, "penalty")
+    default_block = 2000
+    learns_whole = True
 
     def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
         assert labels is not None

@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
+from .base import Method, check_count
 from .hinge import fit_hinge
-from .ridge import Linear
+from .ridge import Linear, check_penalty
 
 Floats = NDArray[np.float32]
+
+
+class LinearBits(Method):
+    """`rounds` over the bits on blocks of `block` points; a bit's two sides alternate `alternations` times."""
+
+    default_block: ClassVar[int]
+    learns_whole: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        bits: int,
+        *,
+        seed: int = 0,
+        rounds: int = 3,
+        block: int | None = None,
+        alternations: int = 2,
+        penalty: float = 1e-2,
+    ) -> None:
+        super().__init__(bits, seed=seed, whole=self.learns_whole)
+        self.rounds, self.alternations, self.penalty = rounds, alternations, penalty
+        self.block = self.default_block if block is None else block
+
+    def _check(self, points: int, width: int) -> None:
+        for option in ("rounds", "block", "alternations"):
+            check_count(getattr(self, option), option)
+        check_penalty(self.penalty, "penalty")
 
 
 def linear_bit(Z: Floats, M: Floats, bit: Floats, w: Floats, penalty: float) -> Floats:

@@ -52,8 +52,8 @@ def call_in_files(network: nn.Module, attribute: str, name: str) -> None:
 
     For published names that are taken here: torchvision's `features` are the convolutions alone.
     """
-    network.register_state_dict_post_hook(partial(_renamed, attribute, name))  # type: ignore[no-untyped-call]
-    network.register_load_state_dict_pre_hook(partial(_renamed, name, attribute))  # type: ignore[no-untyped-call]
+    network.register_state_dict_post_hook(partial(_renamed, attribute, name))  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    network.register_load_state_dict_pre_hook(partial(_renamed, name, attribute))  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
 
 def _renamed(old: str, new: str, _: nn.Module, state: dict[str, Any], prefix: str, *__: object) -> None:

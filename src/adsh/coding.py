@@ -1,0 +1,58 @@
+"""Items through a network: tried out before training, and coded after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from .config import Recipe
+from .data import Items
+from .data.feed import Feed
+from .device import threads_for
+from .errors import InputError, first_line
+from .hamming.bits import Codes, pack
+from .learn.loop import network_outputs
+
+Which = NDArray[np.int64] | range
+
+
+def outputs(network: nn.Module, items: Items, device: torch.device, recipe: Recipe, indices: Which) -> Iterator[Tensor]:
+    """tanh(F) of the items at these indices, batch by batch, as the recipe has them coded."""
+    with threads_for(network, device), Feed(items, device) as feed:
+        yield from network_outputs(network, feed, indices, mirror=recipe.mirror, bf16=recipe.bf16)
+
+
+def encode(network: nn.Module, items: Items, device: torch.device, recipe: Recipe, indices: Which) -> Codes:
+    """(n, bytes) packed codes; the outputs of a large collection never exist at once."""
+    return np.concatenate([pack(batch.cpu().numpy()) for batch in outputs(network, items, device, recipe, indices)])
+
+
+def told_weights(network: nn.Module) -> str | None:
+    """What an image network starts from, in words; nothing for those that always start from random weights."""
+    loaded = getattr(network, "adsh_weights", None)
+    return str(loaded) if loaded else "random weights to start from" if hasattr(network, "preprocess") else None
+
+
+def try_out(network: nn.Module, feed: Feed, bits: int) -> None:
+    """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide."""
+    calibrate = getattr(network, "calibrate", None)
+    spread = feed.items.spread()
+    sample = feed(spread if calibrate is not None else spread[:2])  # thousands of large images would fill the memory
+    if calibrate is not None:
+        calibrate(sample)
+    network.eval()
+    try:
+        with torch.inference_mode():
+            width = tuple(network(sample[:2]).shape)
+    except (RuntimeError, ValueError, TypeError, AttributeError) as problem:
+        shape = tuple(sample.shape[1:])
+        raise InputError(f"the network cannot take inputs of shape {shape}: {first_line(problem)}") from None
+    if width != (len(sample[:2]), bits):
+        raise InputError(
+            f"the network gives outputs of shape {width} for {len(sample[:2])} items, but bits={bits} needs "
+            f"{(len(sample[:2]), bits)}: make its last layer {bits} wide"
+        )
