@@ -27,6 +27,7 @@ class Recipe:
     batch_size: int = 64
     optimizer: Literal["sgd", "adamw"] = "sgd"
     lr: float = 1e-3
+    head_lr: float = 1.0  # the last layer learns so many times faster
     lr_end: float = 0.0  # where the schedules "log" and "cosine" end
     schedule: Literal["constant", "log", "tenth", "cosine"] = "constant"
     warmup: float = 0.0  # of all steps, linear from 0

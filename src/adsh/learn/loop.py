@@ -4,15 +4,16 @@
     Theta    the network's parameters           U      (m, c) tanh(F(y_i; Theta)) of the sampled points
     V        the codes, held by the CodeTable   T_out, T_in   outer iterations, epochs over Omega in each
 
-Every random choice of outer iteration w comes from (seed, w) alone.
+Every random choice of outer iteration w comes from (seed, w) alone. Other methods that train a network batch by batch
+learn in the same loop, with a table and terms of their own.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -21,14 +22,51 @@ from torch import Tensor, nn
 
 from ..config import Recipe
 from ..errors import TrainingError
-from .code_table import CodeTable
 from .objective import Terms
 from .similarity import Indices
-from .step import Step
+from .step import Activation, Step
 
 Feed = Callable[[NDArray[Any] | Tensor], Tensor]
 Augment = Callable[[Tensor, torch.Generator], Tensor]
 Record = dict[str, float]
+
+
+class Table(Protocol):
+    """What is learned beside the network: V, the CodeTable, for ADSH."""
+
+    bits: int  # the width of an output
+    points: int  # that take part
+    askers: int  # of which Omega is drawn
+    separate_queries: bool
+
+    def draw(self, m: int, rng: np.random.Generator) -> Indices:
+        """Omega."""
+
+    def update(self, omega: Any, outputs: Any, gamma: float, *, signed: bool = False) -> float:
+        """Learns from the outputs of Omega; the objective, over m x points pairs."""
+
+    @property
+    def rows(self) -> Sized:
+        """How large it is."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that updates change."""
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Takes such a state."""
+
+
+class Slopes(Protocol):
+    """The slope of the loss for each point of Omega; `positions` are those of a batch."""
+
+    def __getitem__(self, positions: Tensor) -> Self:
+        """For some of them."""
+
+    def __call__(self, outputs: Tensor) -> Tensor:
+        """(b, c) the gradient at the outputs of these."""
+
+
+SlopesOf = Callable[[Any, Indices, float, torch.device], Slopes]  # table, Omega, gamma, device
 
 _EVALUATION_BATCH = 1024
 
@@ -39,7 +77,7 @@ class Standing:
 
     network: nn.Module
     optimizer: torch.optim.Optimizer
-    table: CodeTable
+    table: Table
     history: list[Record]  # one record an outer iteration done
     average: nn.Module | None = None  # the network with averaged weights, where the recipe has them
 
@@ -47,23 +85,27 @@ class Standing:
 def learn(
     network: nn.Module,
     feed: Feed,
-    table: CodeTable,
+    table: Table,
     recipe: Recipe,
     *,
     device: torch.device,
     seed: int = 0,
     augment: Augment | None = None,
+    slopes_of: SlopesOf | None = None,
+    activation: Activation = torch.tanh,
     resume: Callable[[Standing], None] | None = None,
     after_outer: Callable[[Standing], None] | None = None,
 ) -> list[Record]:
     """Trains `network` and `table` in place; one record an outer iteration.
 
-    `resume` may put an earlier standing in place before the first iteration; `after_outer` sees each later one.
+    `slopes_of` and `activation` are those of eqs. (3) and (4) unless given. `resume` may put an earlier standing in
+    place before the first iteration; `after_outer` sees each later one.
     """
+    slopes: SlopesOf = slopes_of or Terms.of
     m = min(recipe.samples, table.askers)
     gamma = 0.0 if table.separate_queries else recipe.gamma
     cuts = _cuts(m, recipe.batch_size)
-    step = Step(network, recipe, len(cuts) + 1, device)
+    step = Step(network, recipe, len(cuts) + 1, device, activation)
     history: list[Record] = []
     standing = Standing(network, step.optimizer, table, history, step.average)
     if resume:
@@ -81,7 +123,7 @@ def learn(
         omega = table.draw(m, rng)
         order = rng.permutation(m)
         U = torch.empty((m, table.bits), device=device)
-        terms = Terms.of(table, omega, gamma, device)
+        terms = slopes(table, omega, gamma, device)
         points = torch.as_tensor(omega, device=device) if getattr(feed, "on_device", False) else omega
         for t in range(recipe.inner):
             network.train()
@@ -94,11 +136,11 @@ def learn(
             last = t == recipe.inner - 1
             if last or recipe.codes_after == "epoch":
                 if recipe.collect == "fresh":
-                    U = torch.cat(list(network_outputs(network, feed, omega)))
+                    U = torch.cat(list(network_outputs(network, feed, omega, activation=activation)))
                 _check_finite(U, w, recipe)
                 J = table.update(omega, U, gamma, signed=recipe.signed)
                 if not last:
-                    terms = Terms.of(table, omega, gamma, device)
+                    terms = slopes(table, omega, gamma, device)
             if recipe.reshuffle:
                 order = rng.permutation(m)
         seconds = time.perf_counter() - started
@@ -121,7 +163,13 @@ def learn(
 
 
 def network_outputs(
-    network: nn.Module, feed: Feed, indices: Indices | range, *, mirror: bool = False, bf16: bool = False
+    network: nn.Module,
+    feed: Feed,
+    indices: Indices | range,
+    *,
+    mirror: bool = False,
+    bf16: bool = False,
+    activation: Activation = torch.tanh,
 ) -> Iterator[Tensor]:
     """tanh(F) of the items at these indices in evaluation mode, a batch at a time.
 
@@ -135,7 +183,7 @@ def network_outputs(
                 outputs = network(inputs).float()
                 if mirror and inputs.ndim == 4:
                     outputs = (outputs + network(inputs.flip(-1)).float()) / 2
-            yield torch.tanh(outputs)
+            yield activation(outputs)
 
 
 def _fed(feed: Feed, batches: Iterable[Any]) -> Iterator[Tensor]:

@@ -59,6 +59,10 @@ class Terms:
         codes = None if self.codes is None else self.codes[positions]
         return Terms(self.bits, self.gram, self.sums[positions], self.squares[positions], codes, self.gamma)
 
+    def __call__(self, outputs: Tensor) -> Tensor:
+        """The slope of `loss` at these outputs, for the step."""
+        return gradient(outputs, self)
+
 
 def loss(outputs: Tensor, terms: Terms) -> Tensor:
     """J / (b n) for outputs (b, c)."""

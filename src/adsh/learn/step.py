@@ -1,4 +1,4 @@
-"""Learn Theta with V fixed: one mini-batch forward and back, at the schedule's rate."""
+"""Learn Theta with all else fixed: one mini-batch forward and back, at the schedule's rate."""
 
 from __future__ import annotations
 
@@ -13,14 +13,24 @@ from torch import Tensor, nn
 
 from ..config import Recipe
 from ..errors import AdshWarning, InputError, first_line
-from .objective import Terms, gradient
+
+Activation = Callable[[Tensor], Tensor]  # what makes outputs of F(x)
+Slope = Callable[[Tensor], Tensor]  # the gradient of a loss by the outputs (b, c), at these outputs
 
 
 class Step:
-    """Forward, eq. (5), backward. Where the recipe says so: bf16, a compiled network, averaged weights."""
+    """Forward, the loss's slope, backward. Where the recipe says so: bf16, a compiled network, averaged weights."""
 
-    def __init__(self, network: nn.Module, recipe: Recipe, batches: int, device: torch.device) -> None:
+    def __init__(
+        self,
+        network: nn.Module,
+        recipe: Recipe,
+        batches: int,
+        device: torch.device,
+        activation: Activation = torch.tanh,
+    ) -> None:
         self.network, self.recipe, self.batches, self.device = network, recipe, batches, device
+        self.activation = activation
         self.bf16 = recipe.bf16 and device.type == "cuda"
         if device.type == "cuda":
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a stub that leaves it out
@@ -73,15 +83,15 @@ class Step:
             inputs = inputs.contiguous(memory_format=torch.channels_last)
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16):
             outputs = self._forward(inputs)
-        return torch.tanh(outputs.float())
+        return self.activation(outputs.float())
 
-    def __call__(self, inputs: Tensor, terms: Terms) -> Tensor:
-        """One mini-batch; its outputs as they were before the step."""
+    def __call__(self, inputs: Tensor, slope: Slope) -> Tensor:
+        """One mini-batch; its outputs as they were before the step. `slope` is asked once."""
         self.rate_used = self.rate
         for group in self.optimizer.param_groups:
-            group["lr"] = self.rate_used
+            group["lr"] = self.rate_used * group.get("times", 1.0)
         u = self._outputs(inputs)
-        u.backward(gradient(u.detach(), terms))  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        u.backward(slope(u.detach()))  # type: ignore[no-untyped-call]  # torch leaves it untyped
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # now, so that a replayed graph may use their memory again
         self.taken += 1
@@ -128,12 +138,13 @@ def _optimizer(network: nn.Module, recipe: Recipe, *, fused: bool) -> torch.opti
     parameters = [p for p in network.parameters() if p.requires_grad]
     if not parameters:
         raise InputError("the network has no parameters to train: unfreeze its last layer at least")
+    head = getattr(network, "head", None)
+    last = {id(p) for p in head.parameters()} if isinstance(head, nn.Module) else set()
+    kinds: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for p in parameters:
+        decay = 0.0 if recipe.optimizer == "adamw" and p.ndim <= 1 else recipe.weight_decay  # none for biases and norms
+        kinds.setdefault((recipe.head_lr if id(p) in last else 1.0, decay), []).append(p)
+    groups = [{"params": some, "times": times, "weight_decay": decay} for (times, decay), some in kinds.items()]
     if recipe.optimizer == "sgd":
-        return torch.optim.SGD(parameters, lr=recipe.lr, weight_decay=recipe.weight_decay)
-    weights = [p for p in parameters if p.ndim > 1]  # no decay for biases and norms
-    others = [p for p in parameters if p.ndim <= 1]
-    groups = [
-        {"params": weights, "weight_decay": recipe.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW([g for g in groups if g["params"]], lr=recipe.lr, fused=fused)
+        return torch.optim.SGD(groups, lr=recipe.lr)
+    return torch.optim.AdamW(groups, lr=recipe.lr, fused=fused)
