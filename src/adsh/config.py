@@ -38,6 +38,9 @@ class Recipe:
     reshuffle: bool = True  # new mini-batches every inner epoch
     head_std: float | None = None  # last layer drawn from normal(0, head_std)
     # for images
+    size: int = 0  # the side they are resized to, on the device; 0 for the network's own
+    start_size: int = 0  # a smaller side to begin with, for speed; 0 for none
+    start_share: float = 0.5  # of the outer iterations at that side
     shift: float = 0.0  # moved by up to this share of the side, the edge repeated
     flip: bool = False  # mirrored, every other time
     crop: float = 0.0  # a random resized crop of at least this share of the area; 0 for none
@@ -53,6 +56,13 @@ class Recipe:
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name}={value!r}: give a whole number of at least 1")
             object.__setattr__(self, name, int(value))
+        for name in ("size", "start_size"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+                raise InputError(f"{name}={value!r}: give a side in pixels, or 0")
+            object.__setattr__(self, name, int(value))
+        if isinstance(self.start_share, bool) or not 0 <= self.start_share <= 1:
+            raise InputError(f"start_share={self.start_share!r}: give a share, 0 to 1")
         for name in ("gamma", "lr"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < float("inf"):

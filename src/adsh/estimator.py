@@ -350,7 +350,8 @@ class ADSH:
             if self.network_options:
                 raise InputError("network_options go with a network's name: set them on the module itself")
             return copy.deepcopy(self.network)
-        network = create_network(self.network, bits, shape, **(self.network_options or {}))
+        options = {"size": recipe.size} if recipe.size and len(shape) == 3 else {}
+        network = create_network(self.network, bits, shape, **{**options, **(self.network_options or {})})
         head = getattr(network, "head", None)
         if recipe.head_std is not None and isinstance(head, nn.Linear):
             nn.init.normal_(head.weight, std=recipe.head_std)

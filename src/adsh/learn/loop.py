@@ -114,9 +114,11 @@ def learn(
     set_up = 0.0
     if device.type == "cuda":
         inputs = feed(table.draw(min(recipe.batch_size, m), np.random.default_rng(seed)))
-        set_up = step.prepare(inputs if augment is None else augment(inputs, torch.Generator(device)))
+        inputs = inputs if augment is None else augment(inputs, torch.Generator(device))
+        set_up = step.prepare(inputs, len(history))
     for w in range(len(history), recipe.outer):
         started = time.perf_counter()
+        step.outer(w)
         rng = np.random.default_rng([seed, w])
         torch.manual_seed(int(rng.integers(1 << 62)))
         generator = torch.Generator(device).manual_seed(torch.initial_seed() >> 1)
