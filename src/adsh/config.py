@@ -103,7 +103,7 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "linear"): {**_SMALL, "outer": 50, "inner": 2, "lr": 1e-2},
     ("modern", "mlp"): {**_SMALL, "outer": 50, "inner": 3, "lr": 3e-3},
     ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
-    ("modern", "efficientnet_lite2"): {"outer": 54, "size": 224, "start_size": 160},
+    ("modern", "efficientnet_lite2"): {"outer": 40, "size": 224},
     **{("fast", f"efficientnet_lite{i}"): {"size": 160} for i in range(3)},
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
     ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},
