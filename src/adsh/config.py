@@ -84,8 +84,8 @@ _PRESETS: dict[str, Recipe] = {
         compile="reduce-overhead",
     ),
     "fast": Recipe(
-        samples=8192, outer=15, inner=1, batch_size=512, optimizer="adamw", lr=1e-3, schedule="cosine",
-        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.98, bf16=True,
+        samples=8192, outer=22, inner=1, batch_size=512, optimizer="adamw", lr=6e-4, schedule="cosine",
+        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.95, bf16=True,
         compile="reduce-overhead",
     ),
 }  # fmt: skip
@@ -103,8 +103,8 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "linear"): {**_SMALL, "outer": 50, "inner": 2, "lr": 1e-2},
     ("modern", "mlp"): {**_SMALL, "outer": 50, "inner": 3, "lr": 3e-3},
     ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
-    ("modern", "efficientnet_lite2"): {"outer": 40, "size": 224},
-    **{("fast", f"efficientnet_lite{i}"): {"size": 160} for i in range(3)},
+    ("modern", "efficientnet_lite2"): {"outer": 44, "size": 224, "lr": 4e-4},
+    **{("fast", f"efficientnet_lite{i}"): {"size": 128} for i in range(3)},
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
     ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},
     ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},
