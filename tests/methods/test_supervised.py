@@ -10,7 +10,12 @@ from adsh.hamming.bits import pack
 from adsh.methods import METHODS, create
 
 SUPERVISED = [name for name in METHODS if name not in ("lsh", "itq")]
-QUICK = {"sdh": {"anchors": 50}, "cosdish": {"hash_function": "ridge"}, "lfh": {"hash_function": "ridge"}}
+QUICK = {
+    "sdh": {"anchors": 50},
+    "cosdish": {"hash_function": "ridge"},
+    "lfh": {"hash_function": "ridge"},
+    "fasth": {"hash_function": "ridge"},
+}
 
 
 def quick(name: str, bits: int = 8, **options):

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import InputError, first_line
 
-METHODS = ("lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d", "lin_v", "lin_lin")
+METHODS = ("lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d", "lin_v", "lin_lin", "fasth")
 
 
 def create(name: str, *, bits: int, **options: Any) -> Any:

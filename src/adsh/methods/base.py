@@ -178,6 +178,12 @@ def signs_of(values: Floats, before: Signs | None = None) -> Signs:
     return signs if before is None else np.where(values == 0, before, signs)
 
 
+def in_order(ids: NDArray[np.int64]) -> Indices:
+    """The label sets as they first occur, whatever their numbers: how labels are written decides nothing."""
+    used, first = np.unique(ids, return_index=True)
+    return used[np.argsort(first)]
+
+
 def _flat(items: Items, indices: Indices) -> NDArray[np.float32]:
     """(b, d) the items as float32 features."""
     taken = items.take(indices)

@@ -39,7 +39,7 @@ class LFH(TwoStep):
     name = "lfh"
 
     def __init__(
-        self, bits: int, *, rounds: int = 50, variance: float = 30.0, decay: float = 0.2, **shared: Any
+        self, bits: int, *, rounds: int = 50, variance: float = 30.0, decay: float = 0.5, **shared: Any
     ) -> None:
         super().__init__(bits, **shared)
         self.rounds, self.variance, self.decay = rounds, variance, decay
