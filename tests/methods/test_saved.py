@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adsh.errors import FolderError, NotFittedError
-from adsh.methods import METHODS, create, load
+from adsh.methods import DEEP, METHODS, create, load
 from adsh.methods.saved import options
 
 OPTIONS = {
@@ -19,7 +19,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "lsh"])
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in ("lsh", *DEEP)])
 def test_a_saved_method_codes_as_before(name, blobs, tmp_path):
     made = OPTIONS.get(name.removesuffix("_d"), {})
     method = create(name, bits=8, seed=2, **made).fit(*blobs)

@@ -6,11 +6,11 @@ import pytest
 from adsh.errors import InputError
 from adsh.learn.labels import LabelSets
 from adsh.methods import create
-from adsh.methods.base import signs_of
+from adsh.methods.base import signs_of, tags_of_sets
 from adsh.methods.descent import descend, descent_objective
 from adsh.methods.kernel import Anchors
 from adsh.methods.ridge import product
-from adsh.methods.sdh import SDH, tags_of_sets
+from adsh.methods.sdh import SDH
 
 from .judge import all_signs, mean_average_precision
 

@@ -7,9 +7,9 @@ import pytest
 
 from adsh.errors import InputError, NotFittedError
 from adsh.hamming.bits import pack
-from adsh.methods import METHODS, create
+from adsh.methods import DEEP, METHODS, create
 
-SUPERVISED = [name for name in METHODS if name not in ("lsh", "itq")]
+SUPERVISED = [name for name in METHODS if name not in ("lsh", "itq", *DEEP)]
 QUICK = {
     "sdh": {"anchors": 50},
     "cosdish": {"hash_function": "ridge"},

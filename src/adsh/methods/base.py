@@ -66,7 +66,7 @@ class Method(ABC):
         rng = np.random.default_rng(check_seed(self.seed))
         items = as_items(Y, "Y")
         chosen = np.arange(len(items)) if self.whole else check_train(train, len(items))
-        known = self._check_labels(labels, len(items), chosen)
+        known = check_labels(labels, len(items), chosen, self.name) if self.needs_labels else None
         if known is not None:
             chosen = chosen[~known.empty[known.ids[chosen]]]
         self._check(len(chosen), int(np.prod(items.shape)))
@@ -128,22 +128,22 @@ class Method(ABC):
         seconds = time.perf_counter() - self._started
         self.history_.append({"round": len(self.history_), "objective": float(objective), "seconds": seconds})
 
-    def _check_labels(self, labels: Any, points: int, chosen: Indices) -> LabelSets | None:
-        if not self.needs_labels:
-            return None
-        if labels is None:
-            raise InputError(f"{self.name} learns from labels, and none are given: call fit(Y, labels)")
-        known = LabelSets.of(labels)
-        if len(known) != points:
-            raise InputError(f"{len(known)} labels are given for {points} items of Y: give one an item")
-        held = np.unique(known.ids[chosen]).astype(np.int64)
-        held = held[~known.empty[held]]
-        if not len(held) or SharedTags(known, known).all_similar(held, held):
-            raise InputError(
-                f"the {len(chosen)} training items hold no two of different labels: {self.name} needs similar and "
-                "dissimilar pairs, so give items of at least two classes"
-            )
-        return known
+
+def check_labels(labels: Any, points: int, chosen: Indices, name: str) -> LabelSets:
+    """The labels of Y, once it is known that a method can learn from those of the chosen items."""
+    if labels is None:
+        raise InputError(f"{name} learns from labels, and none are given: call fit(Y, labels)")
+    known = LabelSets.of(labels)
+    if len(known) != points:
+        raise InputError(f"{len(known)} labels are given for {points} items of Y: give one an item")
+    held = np.unique(known.ids[chosen]).astype(np.int64)
+    held = held[~known.empty[held]]
+    if not len(held) or SharedTags(known, known).all_similar(held, held):
+        raise InputError(
+            f"the {len(chosen)} training items hold no two of different labels: {name} needs similar and "
+            "dissimilar pairs, so give items of at least two classes"
+        )
+    return known
 
 
 def check_seed(seed: object) -> int:
@@ -182,6 +182,13 @@ def in_order(ids: NDArray[np.int64]) -> Indices:
     """The label sets as they first occur, whatever their numbers: how labels are written decides nothing."""
     used, first = np.unique(ids, return_index=True)
     return used[np.argsort(first)]
+
+
+def tags_of_sets(labels: LabelSets) -> NDArray[np.float64]:
+    """(K, L) multi-hot: the tags of each label set."""
+    hot = np.zeros((labels.set_count, len(labels.names)))
+    hot[np.repeat(np.arange(labels.set_count), np.diff(labels.starts)), labels.tags] = 1.0
+    return hot
 
 
 def _flat(items: Items, indices: Indices) -> NDArray[np.float32]:

@@ -35,7 +35,7 @@ class LinV(LinearBits):
     """
 
     name = "lin_v"
-    default_block = 4000
+    default_block = 8000
     learns_whole = True
 
     def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
