@@ -1,4 +1,4 @@
-"""`classifier`, `classifier_d`: softmax, and the code of the predicted class looked up: what ADSH must be compared with.
+"""`classifier`, `classifier_d`: softmax, and the code of the predicted class looked up: ADSH must be compared with it.
 
 Where all points of a class get one code, retrieval against the learned codes is classification by another name. Here it
 is just that: each label set of the training points has a code, far from the others, and an item gets the code of the
