@@ -134,7 +134,7 @@ class DeepModel(ABC):
                     tell(facts)
 
             def after_outer(standing: Standing) -> None:
-                progress.outer(standing.history[-1])
+                progress(standing.history[-1])
                 if callback:
                     callback(standing.history[-1])
                 if store is not None:

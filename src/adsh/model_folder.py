@@ -35,20 +35,32 @@ from .learn.code_table import LastUpdate
 from .learn.learned_codes import NewLabels
 from .methods import create
 from .model_card import model_card
-from .model_config import CARD, CODES, CONFIG, FORMAT, FORMAT_VERSION, ROW_NUMBERS, WEIGHTS, checked_config, holds_model
-from .run_folder import BESIDE_THE_MODEL
+from .model_config import (
+    ARRAYS,
+    CARD,
+    CODES,
+    CONFIG,
+    FORMAT,
+    FORMAT_VERSION,
+    METHOD_FORMAT,
+    ROW_NUMBERS,
+    WEIGHTS,
+    check_others,
+    checked_config,
+    forget,
+    kind_of,
+)  # fmt: skip
 from .tensors import as_bytes
 
 if TYPE_CHECKING:
     from .deep_model import DeepModel
+    from .methods.base import Method
 
 
 def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
     """Raises where a model could not be saved to this folder."""
     folder = folder.resolve()
-    others = folder.is_dir() and any(path.name not in BESIDE_THE_MODEL for path in folder.iterdir())
-    if others and not holds_model(folder):
-        raise FolderError(f"{folder} holds other files and no adsh model: save to a new or empty folder")
+    check_others(folder)
     weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
     check_writable(folder, weights + number_bytes + 1_000_000)
 
@@ -69,10 +81,15 @@ def write(model: DeepModel, folder: Path) -> None:
             if path.name != CARD  # people edit their model cards
         }
         (new / CONFIG).write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    forget(folder, ARRAYS)
 
 
-def read(folder: Path, *, network: nn.Module | None = None, device: str | None = None) -> DeepModel:
+def read(folder: Path, *, network: nn.Module | None = None, device: str | None = None) -> DeepModel | Method:
     """The model in this folder."""
+    if kind_of(folder) == METHOD_FORMAT:
+        from .methods.saved import load as read_method
+
+        return read_method(folder)
     from .estimator import ADSH
 
     folder = find_whole(folder)

@@ -96,7 +96,7 @@ def test_pairs_are_drawn_by_label():
 def test_digits(digits):
     method = create("fasth", bits=12, trees=100).fit(digits.database, digits.labels)
     assert mean_average_precision(method, digits) >= 0.6
-    values = [record["objective"] for record in method.history_]
+    values = [record["loss"] for record in method.history_]
     assert len(values) == 13
     assert values[-1] < 0.1 * values[0]
 
@@ -104,7 +104,7 @@ def test_digits(digits):
 def test_the_next_bit_mends_what_the_trees_predict_wrong(blobs):
     """With stumps that err, later bits see the errors: the loss of the predicted codes still falls."""
     method = create("fasth", bits=8, trees=3, depth=1).fit(*blobs)
-    values = [record["objective"] for record in method.history_]
+    values = [record["loss"] for record in method.history_]
     assert values[-1] < values[len(values) // 2] < values[0]
 
 

@@ -50,7 +50,7 @@ class FastH(TwoStep):
         blocks = [Block.of(members, pairs) for members in held_by(labels)]
         values = margin_loss(self.bits)  # (2, c + 1)
         distance = np.zeros(len(pairs.i), dtype=np.int64)
-        self._record(self._mean(values, pairs, distance))
+        self._record(self._mean(values, pairs, distance), start=True)
         fitter, functions = self._fitter(X), list[Any]()
         for _ in range(self.bits):
             kind = pairs.similar.astype(np.int64)
@@ -68,6 +68,9 @@ class FastH(TwoStep):
 
     def _learn_hash(self, X: Floats, codes: Signs) -> HashFunction:
         return self._functions
+
+    def _rounds(self) -> int:
+        return self.bits
 
     def _mean(self, values: Integers, pairs: Pairs, distance: Integers) -> float:
         return float(values[pairs.similar.astype(np.int64), distance].mean()) / 4

@@ -57,7 +57,7 @@ class LFH(TwoStep):
         U = start(X, self.bits, rng)
         watched = rng.choice(len(U), min(_WATCHED, len(U)), replace=False)
         truth = columns(pairs, ids, watched)
-        self._record(-log_likelihood(U, U[watched], truth) / truth.size)
+        self._record(-log_likelihood(U, U[watched], truth) / truth.size, start=True)
         for t in range(self.rounds):
             omega = rng.choice(len(U), min(self.bits, len(U) - 1), replace=False)
             move = top(U, U[omega], columns(pairs, ids, omega), len(omega) / self.variance) - U

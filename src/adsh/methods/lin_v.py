@@ -52,7 +52,7 @@ class LinV(LinearBits):
         V = np.ones((labels.set_count, self.bits), dtype=np.float32)
         V[in_order(ids)] = signs(rng.standard_normal((len(np.unique(ids)), self.bits), dtype=np.float32))
         watched, theta = draw(), 0.0
-        self._record(objective(watched[1], products(watched[0], W, V), theta, counts))
+        self._record(objective(watched[1], products(watched[0], W, V), theta, counts), start=True)
         for turn in range(self.rounds):
             for k in range(self.bits):
                 Z, similar = draw()

@@ -38,16 +38,15 @@ class SDH(Method):
         self,
         bits: int,
         *,
-        seed: int = 0,
-        whole: bool = False,
         anchors: int = 1000,
         rounds: int = 5,
         sweeps: int = 10,
         classifier_penalty: float = 1.0,
         hash_weight: float = 1e-5,
         hash_penalty: float = 1e-2,
+        **shared: Any,
     ) -> None:
-        super().__init__(bits, seed=seed, whole=whole)
+        super().__init__(bits, **shared)
         self.anchors, self.rounds, self.sweeps = anchors, rounds, sweeps
         self.classifier_penalty, self.hash_weight, self.hash_penalty = classifier_penalty, hash_weight, hash_penalty
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +21,13 @@ class TwoStep(Method):
         self,
         bits: int,
         *,
-        seed: int = 0,
-        whole: bool = False,
         hash_function: str = "trees",
         trees: int = 200,
         depth: int = 4,
         penalty: float = 1e-3,
+        **shared: Any,
     ) -> None:
-        super().__init__(bits, seed=seed, whole=whole)
+        super().__init__(bits, **shared)
         self.hash_function, self.trees, self.depth, self.penalty = hash_function, trees, depth, penalty
 
     def _check(self, points: int, width: int) -> None:
