@@ -29,7 +29,7 @@ class DHN(Networked):
     values = {"head_lr": 10.0}  # noqa: RUF012  # of the class for good
     weights = ("quantisation",)
 
-    def __init__(self, bits: int, *, quantisation: float = 0.1, **shared: Any) -> None:
+    def __init__(self, bits: int, *, quantisation: float = 0.01, **shared: Any) -> None:
         super().__init__(bits, **shared)
         self.quantisation = quantisation
 
