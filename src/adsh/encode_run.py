@@ -10,10 +10,10 @@ import numpy as np
 
 from .data import Dataset, Sized
 from .errors import InputError
-from .estimator import ADSH
 from .files import check_parent, replacing_file
 from .hamming.bits import bytes_for
 from .inputs import Reading, for_model, made_ready
+from .method_run import Fitted
 
 _BLOCK = 4096  # items between two reports
 
@@ -26,7 +26,7 @@ def check_out(path: Path) -> None:
 
 
 def items_for(
-    model: ADSH,
+    model: Fitted,
     dataset: Dataset,
     *,
     skip_bad: bool = False,
@@ -41,7 +41,7 @@ def items_for(
     return prepared.usable(), prepared.bad
 
 
-def encode(model: ADSH, dataset: Dataset, path: Path, *, on_done: Callable[[int], None] | None = None) -> float:
+def encode(model: Fitted, dataset: Dataset, path: Path, *, on_done: Callable[[int], None] | None = None) -> float:
     """Writes the codes of every item, whole or not at all; the seconds it took."""
     started = time.perf_counter()
     codes = np.empty((len(dataset), bytes_for(model.bits)), dtype=np.uint8)

@@ -9,10 +9,11 @@ from typing import Any
 from .data import Dataset, Sized, Split, as_items, open_source
 from .data.fingerprint import differences, fingerprint
 from .errors import InputError
-from .estimator import ADSH, load
+from .estimator import load
 from .evaluate import Evaluation, evaluate_model
 from .evaluate.ties import Divisor
 from .inputs import draw, for_model, made_ready
+from .method_run import Fitted
 from .run_folder import RunFolder
 
 
@@ -20,7 +21,7 @@ from .run_folder import RunFolder
 class Judged:
     """A model with the two sides of its split."""
 
-    model: ADSH
+    model: Fitted
     queries: Dataset
     database: Dataset
     split: Split

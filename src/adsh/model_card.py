@@ -13,10 +13,15 @@ def model_card(config: dict[str, Any]) -> str:
     learned_from = f"{len(names):,} labels: {some}" if names else "a given similarity matrix"
     seconds = sum(record["seconds"] for record in history)
     shape = " x ".join(str(side) for side in config["input_shape"])
-    return f"""# ADSH, {params["bits"]} bits
+    method = config.get("method", "adsh")
+    called = "ADSH" if method == "adsh" else method + "_d" * bool(params.get("whole"))
+    learned_by = "Asymmetric Deep Supervised Hashing (Jiang and Li)" if method == "adsh" else f"the method {called}"
+    as_learned = "as learned" if method == "adsh" else "by the network, or as docs/methods.md says"
+    gamma = f", gamma {recipe['gamma']:g}" if method == "adsh" else ""
+    return f"""# {called}, {params["bits"]} bits
 
 Binary codes of {config["points"]:,} database points and a network that codes new ones, learned by
-Asymmetric Deep Supervised Hashing (Jiang and Li) with adsh {config["adsh_version"]}.
+{learned_by} with adsh {config["adsh_version"]}.
 
 | | |
 | --- | --- |
@@ -26,14 +31,14 @@ Asymmetric Deep Supervised Hashing (Jiang and Li) with adsh {config["adsh_versio
 | distinct rows | {config["rows"]:,} for {config["points"]:,} points |
 | preset | {params["preset"]}, seed {params["seed"]} |
 | training | outer iterations: {recipe["outer"]}, epochs in each: {recipe["inner"]}, over {recipe["samples"]:,} \
-sampled points; batch {recipe["batch_size"]}, gamma {recipe["gamma"]:g}; {seconds:.1f} s on {config["trained_on"]} |
+sampled points; batch {recipe["batch_size"]}{gamma}; {seconds:.1f} s on {config["trained_on"]} |
 | loss | {history[0]["loss"]:.4g} after the first iteration, {history[-1]["loss"]:.4g} after the last |
 
 ```python
 import adsh
 
 model = adsh.load("this folder")
-model.database_codes_     # packed codes of the database, as learned
+model.database_codes_     # packed codes of the database, {as_learned}
 model.encode(new_items)   # packed codes of new items, by the network
 ```
 

@@ -11,18 +11,42 @@ from .errors import FolderError
 from .files import digest, find_whole
 
 FORMAT, FORMAT_VERSION = "adsh-model", 1
+METHOD_FORMAT = "adsh-method"  # of methods without a network: see methods.saved
 CONFIG, WEIGHTS, CODES, ROW_NUMBERS, CARD = (
     "config.json", "model.safetensors", "codes.safetensors", "row_numbers.npy", "README.md",
 )  # fmt: skip
+ARRAYS = "arrays.safetensors"  # of a method without a network
+RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT = (
+    "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report",
+)  # fmt: skip
+BESIDE_THE_MODEL = (RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT)  # what a run leaves: see run_folder
 
 
 def holds_model(folder: Path) -> bool:
     """Whether a model was saved there."""
+    return kind_of(folder) in (FORMAT, METHOD_FORMAT)
+
+
+def kind_of(folder: Path) -> str | None:
+    """The format of what was saved there; None where nothing was."""
     try:
         config = json.loads((find_whole(folder) / CONFIG).read_text(encoding="utf-8"))
-        return isinstance(config, dict) and config.get("format") == FORMAT
+        return str(config.get("format")) if isinstance(config, dict) else None
     except (OSError, ValueError):
-        return False
+        return None
+
+
+def check_others(folder: Path) -> None:
+    """Raises where the folder holds files of somebody else's, and no model."""
+    others = folder.is_dir() and any(path.name not in BESIDE_THE_MODEL for path in folder.iterdir())
+    if others and not holds_model(folder):
+        raise FolderError(f"{folder} holds other files and no adsh model: save to a new or empty folder")
+
+
+def forget(folder: Path, *names: str) -> None:
+    """Removes the files of a model of the other kind, once another has taken its place."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
 
 
 def checked_config(folder: Path) -> dict[str, Any]:
@@ -32,7 +56,7 @@ def checked_config(folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        if (folder / "run.toml").exists():
+        if (folder / RUN).exists():
             raise FolderError(
                 f"{folder} holds a run that is not finished: adsh train --resume --out {folder} goes on with it"
             ) from None

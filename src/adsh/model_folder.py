@@ -33,27 +33,39 @@ from .files import check_writable, digest, find_whole, replacing
 from .learn import LabelSets, LearnedCodes
 from .learn.code_table import LastUpdate
 from .learn.learned_codes import NewLabels
+from .methods import create
 from .model_card import model_card
-from .model_config import CARD, CODES, CONFIG, FORMAT, FORMAT_VERSION, ROW_NUMBERS, WEIGHTS, checked_config, holds_model
-from .networks import create_network
-from .run_folder import BESIDE_THE_MODEL
+from .model_config import (
+    ARRAYS,
+    CARD,
+    CODES,
+    CONFIG,
+    FORMAT,
+    FORMAT_VERSION,
+    METHOD_FORMAT,
+    ROW_NUMBERS,
+    WEIGHTS,
+    check_others,
+    checked_config,
+    forget,
+    kind_of,
+)  # fmt: skip
 from .tensors import as_bytes
 
 if TYPE_CHECKING:
-    from .estimator import ADSH
+    from .deep_model import DeepModel
+    from .methods.base import Method
 
 
 def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
     """Raises where a model could not be saved to this folder."""
     folder = folder.resolve()
-    others = folder.is_dir() and any(path.name not in BESIDE_THE_MODEL for path in folder.iterdir())
-    if others and not holds_model(folder):
-        raise FolderError(f"{folder} holds other files and no adsh model: save to a new or empty folder")
+    check_others(folder)
     weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
     check_writable(folder, weights + number_bytes + 1_000_000)
 
 
-def write(model: ADSH, folder: Path) -> None:
+def write(model: DeepModel, folder: Path) -> None:
     """Saves a fitted model."""
     numbers = model.code_table_.row_numbers
     check_target(folder, model.network_, numbers.nbytes)
@@ -69,18 +81,23 @@ def write(model: ADSH, folder: Path) -> None:
             if path.name != CARD  # people edit their model cards
         }
         (new / CONFIG).write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    forget(folder, ARRAYS)
 
 
-def read(folder: Path, *, network: nn.Module | None = None, device: str | None = None) -> ADSH:
+def read(folder: Path, *, network: nn.Module | None = None, device: str | None = None) -> DeepModel | Method:
     """The model in this folder."""
+    if kind_of(folder) == METHOD_FORMAT:
+        from .methods.saved import load as read_method
+
+        return read_method(folder)
     from .estimator import ADSH
 
     folder = find_whole(folder)
     config = checked_config(folder)
     try:
-        params = dict(config["params"])
+        params, method = dict(config["params"]), config.get("method", ADSH.name)
         choice = _device(device, params["device"])
-        model = ADSH(**params)
+        model: DeepModel = ADSH(**params) if method == ADSH.name else create(method, **params)
         if device is not None:
             model.device = device
         if network is not None:
@@ -89,13 +106,13 @@ def read(folder: Path, *, network: nn.Module | None = None, device: str | None =
         model.recipe_ = Recipe(**config["recipe"])
         model.history_ = list(config["history"])
         model.input_shape_ = tuple(config["input_shape"])
-        model.network_ = _network(folder, config, network).to(choice.device).eval()
+        model.network_ = _network(model, folder, config, network).to(choice.device).eval()
         arrays = load_arrays(folder / CODES)
         numbers = np.load(folder / ROW_NUMBERS, mmap_mode="r", allow_pickle=False)
         model.code_table_ = LearnedCodes(
             model.bits, arrays["rows.label_set"], arrays["rows.packed"], arrays["rows.count"], numbers
         )
-        model._new_labels = _new_labels(model.code_table_, arrays, config)
+        model._restore(_new_labels(model.code_table_, arrays, config), config["labels"])
         model.fitted_params_, model.fingerprint_ = params, config.get("data", {})
     except AdshError:
         raise
@@ -121,7 +138,7 @@ def _device(wanted: str | None, saved: str) -> DeviceChoice:
         return choice
 
 
-def _config(model: ADSH) -> dict[str, Any]:
+def _config(model: DeepModel) -> dict[str, Any]:
     spec = getattr(model.network_, "adsh_spec", None)
     params = {
         name: value.item() if isinstance(value, np.generic) else value for name, value in model.fitted_params_.items()
@@ -133,13 +150,11 @@ def _config(model: ADSH) -> dict[str, Any]:
         }
     if isinstance(params["network"], nn.Module):
         params["network"] = spec["name"] if spec else type(model.network_).__qualname__
-    names: dict[str, Any] = {}
-    if model._new_labels is not None:
-        names = {"database": model._new_labels.database.names, "queries": model._new_labels.queries.names}
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "adsh_version": __version__,
+        "method": model.name,
         "params": params,
         "network": spec,  # None: a module of the user's own
         "input_shape": list(model.input_shape_),
@@ -148,15 +163,15 @@ def _config(model: ADSH) -> dict[str, Any]:
         "recipe": asdict(model.recipe_),
         "data": model.fingerprint_,
         "trained_on": str(model.device_),
-        "labels": names,
+        "labels": model.label_names_,
         "history": model.history_,
     }
 
 
-def _code_arrays(model: ADSH) -> dict[str, NDArray[Any]]:
+def _code_arrays(model: DeepModel) -> dict[str, NDArray[Any]]:
     learned = model.code_table_
     arrays = {"rows.label_set": learned.label_set, "rows.packed": learned.packed, "rows.count": learned.count}
-    new = model._new_labels
+    new = getattr(model, "_new_labels", None)
     if new is not None:
         arrays |= {
             "database.starts": new.database.starts,
@@ -168,17 +183,17 @@ def _code_arrays(model: ADSH) -> dict[str, NDArray[Any]]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _network(folder: Path, config: dict[str, Any], given: nn.Module | None) -> nn.Module:
-    spec = config["network"]
+def _network(model: DeepModel, folder: Path, config: dict[str, Any], given: nn.Module | None) -> nn.Module:
+    spec, tensors = config["network"], load_tensors(folder / WEIGHTS)
     if given is not None:
         network = given
     elif spec is None:
         name = config["params"]["network"]
         raise FolderError(f"the model was fitted with a module of your own, {name}: load(folder, network=…) needs it")
     else:
-        network = create_network(spec["name"], config["params"]["bits"], config["input_shape"], **spec["options"])
+        network = model._built(spec["name"], config["input_shape"], spec["options"], model._width(tensors))
     try:
-        network.load_state_dict(load_tensors(folder / WEIGHTS))
+        network.load_state_dict(tensors)
     except RuntimeError as problem:
         reason = str(problem).splitlines()[-1].strip()
         raise FolderError(f"the weights in {folder} do not fit the network: {reason}") from None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from .files import find_whole
-from .model_config import checked_config
+from .model_config import ARRAYS, CONFIG, METHOD_FORMAT, checked_config, kind_of
 from .run_folder import RunFolder
 
 
 def model_info(folder: Path) -> dict[str, Any]:
     """Facts for a person: sizes, network, training, and the run behind it."""
+    if kind_of(folder) == METHOD_FORMAT:
+        return _with_run(folder, _method_info(folder))
     config = checked_config(find_whole(folder))
     params, recipe, history = config["params"], config["recipe"], config["history"]
     names = config["labels"].get("database", ())
@@ -19,6 +22,7 @@ def model_info(folder: Path) -> dict[str, Any]:
     total = sum(file["bytes"] for file in config["files"].values())
     told: dict[str, Any] = {
         "model": str(folder),
+        "method": config.get("method", "adsh") + "_d" * bool(params.get("whole")),
         "bits": params["bits"],
         "network": params["network"],
         "input": " x ".join(str(side) for side in config["input_shape"]),
@@ -28,13 +32,37 @@ def model_info(folder: Path) -> dict[str, Any]:
         "preset": params["preset"],
         "seed": params["seed"],
         "training": f"{len(history)} outer iterations of {recipe['samples']:,} points x {recipe['inner']}, "
-        f"batch {recipe['batch_size']}, lr {recipe['lr']:g}, gamma {recipe['gamma']:g}",
+        f"batch {recipe['batch_size']}, lr {recipe['lr']:g}"
+        + (f", gamma {recipe['gamma']:g}" if "gamma" in params else ""),
         "loss": round(history[-1]["loss"], 6),
         "seconds": round(sum(record["seconds"] for record in history), 2),
         "trained_on": config["trained_on"],
         "bytes": total,
         "adsh_version": config["adsh_version"],
     }
+    return _with_run(folder, told)
+
+
+def _method_info(folder: Path) -> dict[str, Any]:
+    """Of a method without a network."""
+    config = json.loads((find_whole(folder) / CONFIG).read_text(encoding="utf-8"))
+    options, history = config["options"], config["history"]
+    return {
+        "model": str(folder),
+        "method": config["method"],
+        "bits": config["bits"],
+        "input": " x ".join(str(side) for side in config["input_shape"]),
+        "points": config["points"],
+        "options": ", ".join(f"{name} {value}" for name, value in options.items()),
+        "training": f"{int(history[-1]['outer'])} rounds" if history else "no rounds",
+        **({"loss": round(history[-1]["loss"], 6)} if history else {}),
+        "seconds": round(sum(config["seconds"].values()), 2),
+        "bytes": sum(path.stat().st_size for path in find_whole(folder).glob(ARRAYS)),
+        "adsh_version": config["adsh_version"],
+    }
+
+
+def _with_run(folder: Path, told: dict[str, Any]) -> dict[str, Any]:
     run = RunFolder(folder)
     trained = run.read_run().get("train", {})
     if trained:

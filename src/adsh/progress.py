@@ -30,21 +30,33 @@ class Progress:
         if self._done:
             self._say(f"going on after outer iteration {self._done} of {self._total}")
 
-    def outer(self, record: Mapping[str, float]) -> None:
-        """Where training is after an outer iteration."""
+    def __call__(self, record: Mapping[str, float]) -> None:
+        """Where training is after an outer iteration, or a round."""
         if not self._shown:
             return
         done = int(record["outer"])
         left = (time.monotonic() - self._started) / (done - self._done) * (self._total - done)
         line = (
-            f"adsh: iteration {done}/{self._total}  loss {record['loss']:.4f}  {int(record['rows']):,} rows  "
-            f"{record['items_per_second']:,.0f} items/s  {int(left) // 60}:{int(left) % 60:02d} left"
+            f"adsh: iteration {done}/{self._total}  {in_words(record, 'items')}  "
+            f"{int(left) // 60}:{int(left) % 60:02d} left"
         )
         if self._animated:
             print(f"\r{line}\033[K", end="\n" if done == self._total else "", file=self._stream, flush=True)
         else:
             print(line, file=self._stream, flush=True)
 
+    def phase(self, text: str) -> None:
+        """What is done after the last iteration."""
+        self._say(text)
+
     def _say(self, text: str) -> None:
         if self._shown:
             print(f"adsh: {text}", file=self._stream, flush=True)
+
+
+def in_words(record: Mapping[str, float], unit: str) -> str:
+    """How an iteration went: what its record holds of loss, rows and speed."""
+    parts = [f"loss {record['loss']:.4f}"]
+    if "rows" in record:
+        parts += [f"{int(record['rows']):,} rows", f"{record['items_per_second']:,.0f} {unit}/s"]
+    return "  ".join(parts)

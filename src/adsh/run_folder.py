@@ -21,12 +21,7 @@ from typing import Any
 from .data.protocols import Split
 from .errors import FolderError, InputError, first_line
 from .files import find_file, recover, replacing_file
-from .model_config import holds_model
-
-RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT = (
-    "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report",
-)  # fmt: skip
-BESIDE_THE_MODEL = (RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT)
+from .model_config import CHECKPOINTS, LOG, RUN, SPLIT, TENSORBOARD, holds_model
 
 
 class RunFolder:

@@ -7,20 +7,24 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import __version__
 from .checkpoints import found
 from .data import NAMED, ArrayDataset, Dataset, Split, as_items, open_source
 from .data.fingerprint import differences, fingerprint
 from .data.prepare import DISK, NONE, RAM
+from .deep_model import DeepModel
 from .device import choose_device
 from .errors import AdshWarning, FolderError, InputError
 from .estimator import ADSH, load
 from .hamming.bits import check_bits
 from .inputs import Reading, about_reading, draw, made_ready
 from .learn.loop import Record
-from .model_config import holds_model
+from .method_run import Fitted, check_method, distinct_codes, keeps_checkpoints, made, training_seconds
+from .model_config import TENSORBOARD, holds_model
 from .networks import NETWORKS
-from .run_folder import TENSORBOARD, RunFolder, read_toml
+from .run_folder import RunFolder, read_toml
 from .watch import Log, TensorBoard, Watcher, Watchers
 
 _LIGHT = ("linear", "mlp", "tiny", "dsh_net")  # networks that a CPU trains
@@ -44,6 +48,8 @@ class TrainSettings:
     workers: int | None = None  # threads that read files
     protocol: str = "holdout"
     split_seed: int = 0
+    method: str = "adsh"  # or a name of adsh.methods
+    options: str | None = None  # of the method: rounds=10,hash_function=ridge
     bits: int = 48
     network: str | None = None
     weights: str | None = None  # a file the network starts from, or "pretrained"
@@ -89,7 +95,7 @@ class TrainSettings:
 class Trained:
     """What a run gave."""
 
-    model: ADSH
+    model: Fitted
     dataset: Dataset
     already: bool  # it had been finished before
     read: dict[str, Any]  # what the reading of images found: see `about_reading`
@@ -97,7 +103,8 @@ class Trained:
 
 def default_out(settings: TrainSettings) -> Path:
     """Where a run goes when nothing is said."""
-    return Path(f"{Path(settings.source).stem}-{settings.bits}bits")
+    method = "" if settings.method == ADSH.name else f"{settings.method}-"
+    return Path(f"{Path(settings.source).stem}-{method}{settings.bits}bits")
 
 
 def train(
@@ -113,6 +120,7 @@ def train(
 
     `reading` is told how many images are read, of how many, before training starts.
     """
+    check_method(settings)
     run = RunFolder(out)
     run.recover()
     dataset = open_source(settings.source, root=settings.root, labels=settings.labels)
@@ -120,7 +128,7 @@ def train(
         raise InputError(f"{settings.source} has no labels: give --labels FILE.npy, or a source that is labelled")
     finished = _look_at(run, settings, resume=resume, overwrite=overwrite)
     if finished:
-        model = load(out, device=settings.device)
+        model: Any = load(out, device=settings.device)  # ADSH or a method: their fits take different things
         _check_data(run, dataset, model)
         return Trained(model, dataset, already=True, read={})
     check_bits(settings.bits)
@@ -133,27 +141,27 @@ def train(
     items = as_items(database, "the database")
     shape = items.shape
     model = _model(settings, shape)
-    used = {"network": model.network, "size": settings.size if isinstance(dataset, ArrayDataset) else shape[0]}
+    used = {
+        "network": getattr(model, "network", None),
+        "size": settings.size if isinstance(dataset, ArrayDataset) else shape[0],
+    }
     board = TensorBoard(out / TENSORBOARD) if settings.tensorboard else None
     others = [each for each in (board, watcher) if each is not None]
     try:
         model.fit(
             items,
             database.labels,
+            **_training(settings, drawn.parts),
             callback=Watchers(
                 _Beside(run, {**asdict(settings), **used}, drawn.parts, read, overwrite), Log(run), *others
             ),
             save_to=out,
-            checkpoints=run.checkpoints if settings.checkpoint_every else None,
-            checkpoint_every=settings.checkpoint_every or 1,
-            resume=resume,
-            overwrite=overwrite,
+            **_kept(model, settings, run, resume=resume, overwrite=overwrite),
         )
     finally:
         if board is not None:
             board.close()
-    seconds = sum(record["seconds"] for record in model.history_)
-    run.log("saved", rows=len(model.code_table_.count), seconds=round(seconds, 3))
+    run.log("saved", rows=distinct_codes(model), seconds=round(training_seconds(model), 3))
     return Trained(model, prepared.dataset, already=False, read=read)
 
 
@@ -195,6 +203,8 @@ def _look_at(run: RunFolder, settings: TrainSettings, *, resume: bool, overwrite
             if value not in (None, was) and name not in _NO_MATTER:
                 raise InputError(f"{run.path} was finished with {name} {was}, not {value}: give another --out")
         return True
+    if resume and not keeps_checkpoints(settings.method):
+        raise InputError(f"{settings.method} keeps no checkpoints to go on from: start anew with --overwrite")
     if resume and not settings.checkpoint_every:
         raise InputError(
             f"{run.path} has no checkpoints to go on from: start anew with --checkpoint-every 1 and --overwrite"
@@ -207,7 +217,7 @@ def _look_at(run: RunFolder, settings: TrainSettings, *, resume: bool, overwrite
     return False
 
 
-def _check_data(run: RunFolder, dataset: Dataset, model: ADSH) -> None:
+def _check_data(run: RunFolder, dataset: Dataset, model: Fitted) -> None:
     """Raises where a finished run was of other data; images in files are not read for it."""
     parts = run.read_split()
     if parts is None or not isinstance(dataset, ArrayDataset):
@@ -219,7 +229,36 @@ def _check_data(run: RunFolder, dataset: Dataset, model: ADSH) -> None:
         raise InputError(f"{run.path} was finished with other data: {'; '.join(other)}. Give another --out")
 
 
-def _model(settings: TrainSettings, shape: tuple[int, ...]) -> ADSH:
+def _training(settings: TrainSettings, parts: Split) -> dict[str, Any]:
+    """Whom a method learns from, as places in the database: the protocol's training items, where it has some."""
+    if settings.method == ADSH.name or not len(parts.training):
+        return {}
+    if not np.isin(parts.training, parts.database).all():
+        raise InputError(
+            f"protocol {parts.protocol} trains on items beside the database, and {settings.method} takes them from it: "
+            "choose paper, 59k, 50k or holdout"
+        )
+    return {"train": np.searchsorted(parts.database, parts.training)}
+
+
+def _kept(model: Fitted, settings: TrainSettings, run: RunFolder, *, resume: bool, overwrite: bool) -> dict[str, Any]:
+    """How checkpoints are kept, for those that keep them."""
+    if not isinstance(model, DeepModel):
+        return {}
+    return {
+        "checkpoints": run.checkpoints if settings.checkpoint_every else None,
+        "checkpoint_every": settings.checkpoint_every or 1,
+        "resume": resume,
+        "overwrite": overwrite,
+    }
+
+
+def _model(settings: TrainSettings, shape: tuple[int, ...]) -> Fitted:
+    if settings.method != ADSH.name:
+        model = made(settings, shape)
+        if isinstance(model, DeepModel):
+            _advise(settings, str(model.network), shape)
+        return model
     network = settings.network or ("mlp" if len(shape) == 1 else "tiny")
     _advise(settings, network, shape)
     given = {name: getattr(settings, name) for name in ("gamma", "samples", "outer", "inner", "batch_size", "lr")}

@@ -36,6 +36,12 @@ class Watchers:
         for watcher in self._watchers:
             watcher(record)
 
+    def phase(self, text: str) -> None:
+        """Tells those who listen."""
+        for watcher in self._watchers:
+            if hasattr(watcher, "phase"):
+                watcher.phase(text)
+
 
 class Log:
     """Every event as a line of log.jsonl."""
@@ -70,7 +76,7 @@ class TensorBoard:
     def __call__(self, record: Record) -> None:
         """One step."""
         assert self._writer is not None
-        for name in ("loss", "rows", "lr", "items_per_second"):
+        for name in {"loss", "rows", "lr", "items_per_second"} & set(record):
             self._writer.add_scalar(name, record[name], int(record["outer"]))
 
     def close(self) -> None:

@@ -107,6 +107,6 @@ def test_a_round_leaves_no_zero_and_the_given_codes_alone(case):
 def test_digits(digits, name):
     method = create(name, bits=12).fit(digits.database, digits.labels)
     assert mean_average_precision(method, digits) >= 0.6
-    values_ = [h["objective"] for h in method.history_]
+    values_ = [h["loss"] for h in method.history_]
     assert len(values_) == 11  # the start and ten rounds
     assert min(values_) < 0.6 * values_[0]

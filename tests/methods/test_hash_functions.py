@@ -9,7 +9,7 @@ from adsh.errors import InputError, MissingExtraError
 from adsh.methods import create
 from adsh.methods.base import signs_of
 from adsh.methods.ridge import moments, ridge_hash
-from adsh.methods.trees import tree_hash
+from adsh.methods.trees import TreeFitter
 
 
 def test_ridge_is_the_least_squares_of_standardised_features():
@@ -33,9 +33,9 @@ def test_trees_learn_what_no_plane_parts_and_constant_bits():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3)).astype(np.float32)
     signs = np.stack([signs_of(X[:, 0] * X[:, 1]), np.full(400, -1, np.int8)], axis=1)
-    made = tree_hash(X, signs, trees=50, depth=3, seed=0)
+    made = TreeFitter(X, trees=50, depth=3, seed=0)(signs)
     assert (signs_of(made.outputs(X)) == signs).mean() > 0.97
-    again = tree_hash(X, signs, trees=50, depth=3, seed=0)
+    again = TreeFitter(X, trees=50, depth=3, seed=0)(signs)
     np.testing.assert_array_equal(made.outputs(X), again.outputs(X))
 
 

@@ -14,7 +14,7 @@ from .judge import all_signs, mean_average_precision
 
 def test_the_error_never_rises():
     rng = np.random.default_rng(0)
-    errors = [h["objective"] for h in create("itq", bits=8).fit(rng.normal(size=(200, 10))).history_]
+    errors = [h["loss"] for h in create("itq", bits=8).fit(rng.normal(size=(200, 10))).history_]
     assert len(errors) == 50
     assert np.all(np.diff(errors) <= 1e-6)
     assert errors[-1] < 0.98 * errors[0]

@@ -75,7 +75,7 @@ def test_it_starts_from_principal_components_and_noise_beyond_them():
 def test_digits(digits, name):
     method = create(name, bits=12).fit(digits.database, digits.labels)
     assert mean_average_precision(method, digits) >= 0.6
-    objectives = [h["objective"] for h in method.history_]
+    objectives = [h["loss"] for h in method.history_]
     assert len(objectives) == 51
     assert objectives[-1] < 0.9 * objectives[0]
 

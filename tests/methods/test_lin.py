@@ -95,7 +95,7 @@ def test_functions_of_standardised_features_are_the_same_of_given_ones():
 def test_digits(digits, name):
     method = create(name, bits=12).fit(digits.database, digits.labels)
     assert mean_average_precision(method, digits) >= 0.6
-    objectives = [h["objective"] for h in method.history_]
+    objectives = [h["loss"] for h in method.history_]
     assert len(objectives) == 4
     assert objectives[-1] < 0.5 * objectives[0]
 

@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 from adsh.errors import FolderError, NotFittedError
-from adsh.methods import METHODS, create, load
+from adsh.methods import DEEP, METHODS, create, load
 from adsh.methods.saved import options
 
 OPTIONS = {
     "sdh": {"anchors": 40, "rounds": 2},
     "cosdish": {"trees": 5, "rounds": 2},
     "lfh": {"hash_function": "ridge"},
+    "fasth": {"trees": 5},
     "lin_v": {"rounds": 1},
     "lin_lin": {"rounds": 1},
 }
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "lsh"])
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in DEEP])
 def test_a_saved_method_codes_as_before(name, blobs, tmp_path):
     made = OPTIONS.get(name.removesuffix("_d"), {})
     method = create(name, bits=8, seed=2, **made).fit(*blobs)
@@ -49,19 +50,33 @@ def test_what_cannot_be_saved_is_refused(blobs, tmp_path):
 
 
 def test_what_cannot_be_loaded_is_refused(blobs, tmp_path):
-    with pytest.raises(FolderError, match="holds no saved method"):
+    with pytest.raises(FolderError, match="is not a folder"):
         load(tmp_path / "nowhere")
     folder = tmp_path / "saved"
     create("itq", bits=4).fit(blobs[0]).save(folder)
-    text = (folder / "method.json").read_text()
-    for wrong in ("{", json.dumps({**json.loads(text), "functions": {"fit": "linear"}})):
-        (folder / "method.json").write_text(wrong)
-        with pytest.raises(FolderError, match="not a whole saved method"):
+    text = (folder / "config.json").read_text()
+    for wrong, message in (
+        ("{", "cannot be read"),
+        (json.dumps({**json.loads(text), "functions": {"fit": "linear"}}), "not a whole saved method"),
+    ):
+        (folder / "config.json").write_text(wrong)
+        with pytest.raises(FolderError, match=message):
             load(folder)
-    (folder / "method.json").write_text(json.dumps({**json.loads(text), "version": 99}))
+    (folder / "config.json").write_text(json.dumps({**json.loads(text), "version": 99}))
     with pytest.raises(FolderError, match="fit again"):
         load(folder)
-    (folder / "method.json").write_text(text)
+    (folder / "config.json").write_text(text)
     (folder / "arrays.safetensors").write_bytes(b"short")
     with pytest.raises(FolderError, match="not a whole saved method"):
         load(folder)
+
+
+def test_a_model_of_the_other_kind_is_replaced_whole(blobs, tmp_path):
+    folder = tmp_path / "saved"
+    create("itq", bits=4).fit(blobs[0]).save(folder)
+    create("dsh", bits=4, outer=1).fit(*blobs).save(folder)
+    assert load(folder).name == "dsh"
+    assert not (folder / "arrays.safetensors").exists()
+    create("itq", bits=4).fit(blobs[0]).save(folder)
+    assert load(folder).name == "itq"
+    assert sorted(path.name for path in folder.iterdir()) == ["arrays.safetensors", "config.json"]

@@ -6,11 +6,11 @@ import pytest
 from adsh.errors import InputError
 from adsh.learn.labels import LabelSets
 from adsh.methods import create
-from adsh.methods.base import signs_of
+from adsh.methods.base import signs_of, tags_of_sets
 from adsh.methods.descent import descend, descent_objective
 from adsh.methods.kernel import Anchors
 from adsh.methods.ridge import product
-from adsh.methods.sdh import SDH, tags_of_sets
+from adsh.methods.sdh import SDH
 
 from .judge import all_signs, mean_average_precision
 
@@ -94,7 +94,7 @@ def test_the_gram_matrix_of_anchors_is_not_rounded_to_float32():
 def test_digits(digits, name):
     method = create(name, bits=12).fit(digits.database, digits.labels)
     assert mean_average_precision(method, digits) >= 0.6
-    values = [h["objective"] for h in method.history_]
+    values = [h["loss"] for h in method.history_]
     assert len(values) == 5
     assert np.all(np.diff(values) <= 1e-3)
     assert values[-1] < values[0]

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..progress import in_words
+
 _QUIET = 30.0  # seconds between plain lines where there is no terminal
 
 
@@ -113,14 +115,19 @@ class TrainingBar:
     def __call__(self, record: Mapping[str, float]) -> None:
         """One iteration more."""
         self.done = int(record["outer"])
-        text = (
-            f"loss {record['loss']:.4f}  {int(record['rows']):,} rows  {record['items_per_second']:,.0f} {self._unit}/s"
-        )
+        text = in_words(record, self._unit)
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done, text=text)
         elif time.monotonic() - self._said > _QUIET:
             self._said = time.monotonic()
             say(f"iteration {self.done}/{self.total}  {text}")
+
+    def phase(self, text: str) -> None:
+        """What is done after the last iteration."""
+        if self._bar is not None:
+            self._bar.update(self._task, text=text)
+        elif sys.stderr.isatty():
+            say(text)
 
     def close(self) -> None:
         """Leaves the bar as it stands."""

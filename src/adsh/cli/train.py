@@ -17,6 +17,13 @@ EXAMPLE = "adsh train digits --bits 24 --network tiny --checkpoint-every 1 --out
 def command(
     source: Annotated[str | None, typer.Argument(help=SOURCE_HELP)] = None,
     bits: Annotated[int | None, typer.Option(help="Code length, 1 to 1024.  [default: 48]")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="adsh, or one it is compared with: itq, sdh_d, dpsh, … (see adsh.methods).  [default: adsh]"),
+    ] = None,
+    options: Annotated[
+        str | None, typer.Option(metavar="NAME=VALUE,…", help="Options of another method than adsh: rounds=10.")
+    ] = None,
     network: Annotated[
         str | None, typer.Option(help="mlp, linear for features; tiny, efficientnet_lite0, resnet50, … for images.")
     ] = None,
@@ -69,13 +76,18 @@ def command(
     The folder gets the model, run.toml with the whole run, split.npz with who asks and who answers, and
     log.jsonl with every iteration. Images in files are all read once before: those that cannot be read, and images
     on both sides of the split, stop the run with a list.
+
+    With --method another method than ADSH is trained, on the training items of the protocol where it has some; the
+    names that end in _d learn from the whole database. Those without a network take --options and no network's flags.
     """
     from ..files import find_file
-    from ..run_folder import RUN
+    from ..method_run import distinct_codes, training_seconds
+    from ..model_config import RUN
     from ..train_run import TrainSettings, default_out, train
 
     flags: dict[str, Any] = {
-        "source": source, "root": root, "labels": labels, "protocol": protocol, "split_seed": split_seed, "bits": bits,
+        "source": source, "method": method, "options": options,
+        "root": root, "labels": labels, "protocol": protocol, "split_seed": split_seed, "bits": bits,
         "network": network, "weights": weights, "preset": preset, "gamma": gamma, "samples": samples, "outer": outer,
         "inner": inner,
         "batch_size": batch_size, "lr": lr, "unlabelled": unlabelled, "device": device, "seed": seed, "size": size,
@@ -95,15 +107,18 @@ def command(
     finally:
         display.close()
     model = trained.model
-    seconds = sum(record["seconds"] for record in model.history_)
+    seconds = training_seconds(model)
+    network_name = str(getattr(model, "network", None) or "no network")
+    last = model.history_[-1] if model.history_ else {}
     told: dict[str, Any] = {
         "model": str(out),
         "bits": model.bits,
-        "network": str(model.network),
-        "points": len(model.code_table_),
-        "rows": len(model.code_table_.count),
-        "outer": len(model.history_),
-        "loss": model.history_[-1]["loss"],
+        "method": settings.method,
+        "network": network_name,
+        "points": len(model.database_codes_),
+        "rows": distinct_codes(model),
+        "outer": int(last.get("outer", 0)),
+        "loss": last.get("loss"),
         "seconds": round(seconds, 3),
         "device": str(model.device_),
         "already_finished": trained.already,
@@ -114,9 +129,11 @@ def command(
         return
     facts(
         {
-            "model": f"{out}: {model.bits} bits, {model.network}" + (", finished before" if trained.already else ""),
+            "model": f"{out}: {settings.method}, {model.bits} bits, {network_name}"
+            + (", finished before" if trained.already else ""),
             "codes": f"{told['rows']:,} distinct rows for {told['points']:,} points",
-            "training": f"{told['outer']} outer iterations in {seconds:.1f} s, loss {told['loss']:.4f}",
+            "training": f"{told['outer']} iterations in {seconds:.1f} s"
+            + (f", loss {last['loss']:.4f}" if last else ""),
             "device": told["device"],
             **({"items": read_in_words(trained.read)} if trained.read else {}),
             "next": f"adsh evaluate {out} --out {out / 'report'}",

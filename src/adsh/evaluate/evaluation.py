@@ -20,7 +20,7 @@ from .ranking import Ranking
 from .ties import Divisor
 
 if TYPE_CHECKING:
-    from ..estimator import ADSH
+    from ..method_run import Fitted
 
 LEARNED, NETWORK, HASHED = "learned", "network", "hashed"
 COLUMNS = {LEARNED: "codes as learned", NETWORK: "codes by the network", HASHED: "codes by the hash function"}
@@ -103,7 +103,7 @@ def evaluate_codes(
 
 
 def evaluate_model(
-    model: ADSH,
+    model: Fitted,
     queries: Any,
     query_labels: Any,
     database: Any,
@@ -120,23 +120,22 @@ def evaluate_model(
 
     `cases` queries, drawn by `seed`, are shown with their ten nearest.
     """
-    if len(database) != len(model.code_table_):
+    codes = model.database_codes_
+    if len(database) != len(codes):
         raise InputError(
-            f"database has {len(database)} items, but the model was fitted on {len(model.code_table_)}: "
+            f"database has {len(database)} items, but the model was fitted on {len(codes)}: "
             "evaluate on the database it was fitted on"
         )
-    network = model.network if isinstance(model.network, str) else type(model.network).__name__
-    run = {"network": network, "preset": model.preset, "seed": model.seed, "device": str(model.device_)}
-    run["training_seconds"] = round(sum(record["seconds"] for record in model.history_), 2)
+    parts, run = _about(model)
     return evaluate_codings(
         model.encode(queries),
-        {LEARNED: model.database_codes_, NETWORK: model.encode(database)},
+        {LEARNED: codes, NETWORK: model.encode(database)},
         queries,
         query_labels,
         database,
         database_labels,
         bits=model.bits,
-        name=name or f"ADSH, {network}, {model.bits} bits",
+        name=name or ", ".join(parts),
         k=k,
         divisor=divisor,
         cases=cases,
@@ -144,6 +143,20 @@ def evaluate_model(
         about={**run, **(about or {})},
         history=[dict(record) for record in model.history_],
     )
+
+
+def _about(model: Fitted) -> tuple[list[str], dict[str, Any]]:
+    """What a model is called, part by part, and how it came about."""
+    from ..method_run import training_seconds
+
+    method = "ADSH" if model.name == "adsh" else model.name + "_d" * bool(getattr(model, "whole", False))
+    run: dict[str, Any] = {"seed": model.seed, "device": str(model.device_)}
+    network: Any = getattr(model, "network", None)
+    if network is not None:
+        network = network if isinstance(network, str) else type(network).__name__
+        run = {"network": network, "preset": getattr(model, "preset", None), **run}
+    run["training_seconds"] = round(training_seconds(model), 2)
+    return [method, *([network] if network else []), f"{model.bits} bits"], run
 
 
 def evaluate_codings(

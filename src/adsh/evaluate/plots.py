@@ -172,7 +172,7 @@ def rows_by_iteration(evaluations: Sequence[Evaluation]) -> Figure | None:
 
 
 def _by_iteration(evaluations: Sequence[Evaluation], key: str, words: str) -> Figure | None:
-    trained = [evaluation for evaluation in evaluations if evaluation.history]
+    trained = [evaluation for evaluation in evaluations if evaluation.history and key in evaluation.history[-1]]
     if not trained:
         return None
     figure, (axes,) = _canvas(1)

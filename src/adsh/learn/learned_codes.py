@@ -58,6 +58,13 @@ class LearnedCodes:
             numbers,
         )
 
+    @classmethod
+    def of_codes(cls, codes: Codes, bits: int) -> LearnedCodes:
+        """Packed codes of n points that no table holds."""
+        packed, position, count = distinct(codes)
+        numbers = position.astype(smallest_unsigned(len(packed)))
+        return cls(bits, np.full(len(packed), NO_SET, dtype=np.int64), packed, count, numbers)
+
     def __len__(self) -> int:
         return len(self.row_numbers)
 

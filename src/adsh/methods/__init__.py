@@ -11,7 +11,10 @@ from typing import Any
 
 from ..errors import InputError, first_line
 
-METHODS = ("lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d", "lin_v", "lin_lin")
+DEEP = ("dsh", "dsh_d", "dhn", "dhn_d", "dpsh", "dpsh_d", "classifier", "classifier_d")  # those with a network
+METHODS = (
+    "lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d", "lin_v", "lin_lin", "fasth", *DEEP,
+)  # fmt: skip
 
 
 def create(name: str, *, bits: int, **options: Any) -> Any:
@@ -32,6 +35,6 @@ def create(name: str, *, bits: int, **options: Any) -> Any:
 
 def load(folder: str | Path) -> Any:
     """A fitted method from the folder that its `save` wrote."""
-    from .saved import load as read
+    from ..estimator import load as read
 
     return read(folder)

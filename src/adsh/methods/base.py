@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Items, as_items
+from ..data import Dataset, Items, as_items
+from ..data.fingerprint import Fingerprint, fingerprint
 from ..errors import InputError, NotFittedError
 from ..hamming.bits import Codes, bytes_for, check_bits, pack
 from ..learn.labels import LabelSets
 from ..learn.similarity import SharedTags
+from ..progress import Progress
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
 Signs = NDArray[np.int8]  # (n, c) of +1/-1
 Indices = NDArray[np.int64]
+Record = dict[str, float]
 
 _BLOCK = 4096  # items at a time
 
@@ -48,33 +52,63 @@ class Method(ABC):
     hash_: HashFunction
     database_hash_: HashFunction  # where the database has a hash function of its own
     database_codes_: Codes  # of all of Y
-    history_: list[dict[str, float]]  # one a round: round, objective, seconds since the start
+    history_: list[Record]  # one a round: outer, its number (0 for the start), loss, and the seconds it took
     seconds_: dict[str, float]  # how long learning the codes, learning the hash function and coding Y took
+    input_shape_: tuple[int, ...]  # of an item
+    fingerprint_: Fingerprint  # of the data of the fit
+    device_ = "cpu"
 
-    def __init__(self, bits: int, *, seed: int = 0, whole: bool = False) -> None:
-        self.bits, self.seed, self.whole = bits, seed, whole
+    def __init__(self, bits: int, *, seed: int = 0, whole: bool = False, progress: bool | str = "auto") -> None:
+        self.bits, self.seed, self.whole, self.progress = bits, seed, whole, progress
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(bits={self.bits}, seed={self.seed}{', whole=True' if self.whole else ''})"
 
-    def fit(self, Y: Any, labels: Any = None, *, train: Any = None) -> Self:
+    def fit(
+        self,
+        Y: Any,
+        labels: Any = None,
+        *,
+        train: Any = None,
+        callback: Callable[[Record], None] | None = None,
+        save_to: str | Path | None = None,
+    ) -> Self:
         """Learns from the items of Y at the indices `train`, by default from all, and codes all of Y.
 
         Items without a label are coded by the hash function. The -D variants learn from all of Y whatever `train` is.
+        `callback` gets the record of each round; where it has a method `started`, that gets the facts of the run
+        first. `save_to` is checked before learning starts, and written after it.
         """
+        from .saved import check_target, options
+
+        self._watchers = [Progress(self.progress), *([] if callback is None else [callback])]
         check_bits(self.bits)
         rng = np.random.default_rng(check_seed(self.seed))
+        if labels is None and isinstance(Y, Dataset):
+            labels = Y.labels
         items = as_items(Y, "Y")
         chosen = np.arange(len(items)) if self.whole else check_train(train, len(items))
-        known = self._check_labels(labels, len(items), chosen)
+        known = check_labels(labels, len(items), chosen, self.name) if self.needs_labels else None
         if known is not None:
             chosen = chosen[~known.empty[known.ids[chosen]]]
         self._check(len(chosen), int(np.prod(items.shape)))
+        if save_to is not None:
+            check_target(Path(save_to), len(items) * bytes_for(self.bits))
+        self.input_shape_ = items.shape
+        self.fingerprint_ = fingerprint(items, LabelSets.of(labels) if labels is not None else None)
+        self._tell("started", {
+            "device": self.device_, "items": "images" if len(items.shape) == 3 else "items", "points": len(items),
+            "rows": len(chosen) if known is None else len(np.unique(known.ids[chosen])), "bits": self.bits, "done": 0,
+            "recipe": {"outer": self._rounds(), **options(self)}, "data": self.fingerprint_, "weights": None,
+        })  # fmt: skip
         X = _flat(items, chosen)
-        self.history_, self._started = [], time.perf_counter()
+        self.history_ = []
+        self._started = self._before = time.perf_counter()
         signs = self._learn_codes(X, None if known is None else known.take(chosen), rng)
         learned = time.perf_counter()
+        self._tell("phase", "learning the hash function")
         self.hash_ = self._learn_hash(X, signs)
+        self._tell("phase", f"coding {len(items):,} items")
         fitted = time.perf_counter()
         codes = self._coded(items, getattr(self, "database_hash_", self.hash_))
         if self.whole:
@@ -85,6 +119,8 @@ class Method(ABC):
             "hash function": fitted - learned,
             "coding": time.perf_counter() - fitted,
         }
+        if save_to is not None:
+            self.save(save_to)
         return self
 
     def encode(self, X: Any) -> Codes:
@@ -124,26 +160,42 @@ class Method(ABC):
     def _check(self, points: int, width: int) -> None:
         """Raises where this method cannot learn from so many points of so many features, or its options are wrong."""
 
-    def _record(self, objective: float) -> None:
-        seconds = time.perf_counter() - self._started
-        self.history_.append({"round": len(self.history_), "objective": float(objective), "seconds": seconds})
+    def _rounds(self) -> int:
+        """How many rounds there will be."""
+        return int(getattr(self, "rounds", 0))
 
-    def _check_labels(self, labels: Any, points: int, chosen: Indices) -> LabelSets | None:
-        if not self.needs_labels:
-            return None
-        if labels is None:
-            raise InputError(f"{self.name} learns from labels, and none are given: call fit(Y, labels)")
-        known = LabelSets.of(labels)
-        if len(known) != points:
-            raise InputError(f"{len(known)} labels are given for {points} items of Y: give one an item")
-        held = np.unique(known.ids[chosen]).astype(np.int64)
-        held = held[~known.empty[held]]
-        if not len(held) or SharedTags(known, known).all_similar(held, held):
-            raise InputError(
-                f"the {len(chosen)} training items hold no two of different labels: {self.name} needs similar and "
-                "dissimilar pairs, so give items of at least two classes"
-            )
-        return known
+    def _record(self, objective: float, *, start: bool = False) -> None:
+        """Adds a round to the history; `start` for how things stand before the first."""
+        now, outer = time.perf_counter(), 0 if start else 1
+        if self.history_:
+            outer = int(self.history_[-1]["outer"]) + 1
+        self.history_.append({"outer": outer, "loss": float(objective), "seconds": now - self._before})
+        self._before = now
+        if outer:
+            self._tell("__call__", self.history_[-1])
+
+    def _tell(self, what: str, told: Any) -> None:
+        """Tells those who watch, where they listen to it."""
+        for watcher in self._watchers:
+            if hasattr(watcher, what):
+                getattr(watcher, what)(told)
+
+
+def check_labels(labels: Any, points: int, chosen: Indices, name: str) -> LabelSets:
+    """The labels of Y, once it is known that a method can learn from those of the chosen items."""
+    if labels is None:
+        raise InputError(f"{name} learns from labels, and none are given: call fit(Y, labels)")
+    known = LabelSets.of(labels)
+    if len(known) != points:
+        raise InputError(f"{len(known)} labels are given for {points} items of Y: give one an item")
+    held = np.unique(known.ids[chosen]).astype(np.int64)
+    held = held[~known.empty[held]]
+    if not len(held) or SharedTags(known, known).all_similar(held, held):
+        raise InputError(
+            f"the {len(chosen)} training items hold no two of different labels: {name} needs similar and "
+            "dissimilar pairs, so give items of at least two classes"
+        )
+    return known
 
 
 def check_seed(seed: object) -> int:
@@ -176,6 +228,19 @@ def signs_of(values: Floats, before: Signs | None = None) -> Signs:
     """+1/-1, never 0: where a value is 0 the bit stays what it was `before`, or is +1."""
     signs = np.where(values >= 0, 1, -1).astype(np.int8)
     return signs if before is None else np.where(values == 0, before, signs)
+
+
+def in_order(ids: NDArray[np.int64]) -> Indices:
+    """The label sets as they first occur, whatever their numbers: how labels are written decides nothing."""
+    used, first = np.unique(ids, return_index=True)
+    return used[np.argsort(first)]
+
+
+def tags_of_sets(labels: LabelSets) -> NDArray[np.float64]:
+    """(K, L) multi-hot: the tags of each label set."""
+    hot = np.zeros((labels.set_count, len(labels.names)))
+    hot[np.repeat(np.arange(labels.set_count), np.diff(labels.starts)), labels.tags] = 1.0
+    return hot
 
 
 def _flat(items: Items, indices: Indices) -> NDArray[np.float32]:

@@ -50,7 +50,7 @@ class COSDISH(TwoStep):
         similar = SimilarityOfSets(labels)
         B = signs_of(rng.standard_normal((len(labels), self.bits), dtype=np.float32))
         best, least = B, similar.objective(B)
-        self._record(least)
+        self._record(least, start=True)
         for _ in range(self.rounds):
             omega = np.sort(rng.choice(len(labels), min(self.columns or self.bits, len(labels)), replace=False))
             B = one_round(similar, B, omega, self.alternations)

@@ -25,8 +25,8 @@ class ITQ(Method):
     name = "itq"
     needs_labels = False
 
-    def __init__(self, bits: int, *, seed: int = 0, rounds: int = 50) -> None:
-        super().__init__(bits, seed=seed)
+    def __init__(self, bits: int, *, rounds: int = 50, **shared: Any) -> None:
+        super().__init__(bits, **shared)
         self.rounds = rounds
 
     def _check(self, points: int, width: int) -> None:

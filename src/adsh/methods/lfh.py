@@ -39,7 +39,7 @@ class LFH(TwoStep):
     name = "lfh"
 
     def __init__(
-        self, bits: int, *, rounds: int = 50, variance: float = 30.0, decay: float = 0.2, **shared: Any
+        self, bits: int, *, rounds: int = 50, variance: float = 30.0, decay: float = 0.5, **shared: Any
     ) -> None:
         super().__init__(bits, **shared)
         self.rounds, self.variance, self.decay = rounds, variance, decay
@@ -57,7 +57,7 @@ class LFH(TwoStep):
         U = start(X, self.bits, rng)
         watched = rng.choice(len(U), min(_WATCHED, len(U)), replace=False)
         truth = columns(pairs, ids, watched)
-        self._record(-log_likelihood(U, U[watched], truth) / truth.size)
+        self._record(-log_likelihood(U, U[watched], truth) / truth.size, start=True)
         for t in range(self.rounds):
             omega = rng.choice(len(U), min(self.bits, len(U) - 1), replace=False)
             move = top(U, U[omega], columns(pairs, ids, omega), len(omega) / self.variance) - U

@@ -50,7 +50,7 @@ class LinLin(LinearBits):
         W, R = np.zeros((2, X.shape[1] + 1, self.bits), dtype=np.float32)
         R[:] = rng.standard_normal(R.shape, dtype=np.float32) / np.float32(np.sqrt(len(R)))
         watched, theta, one_each = draw(), 0.0, np.ones(size)
-        self._record(objective(watched[2], inner(watched, W, R), theta, one_each))
+        self._record(objective(watched[2], inner(watched, W, R), theta, one_each), start=True)
         for turn in range(self.rounds):
             for k in range(self.bits):
                 block = draw()

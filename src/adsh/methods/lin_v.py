@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..learn.labels import LabelSets
 from ..learn.similarity import SharedTags
-from .base import Signs
+from .base import Signs, in_order
 from .linear_bits import LinearBits, linear_bit, products, signs, unstandardised, with_constant
 from .pair_loss import best_threshold, gains, objective
 from .ridge import Linear, moments
@@ -35,7 +35,7 @@ class LinV(LinearBits):
     """
 
     name = "lin_v"
-    default_block = 2000
+    default_block = 8000
     learns_whole = True
 
     def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
@@ -52,7 +52,7 @@ class LinV(LinearBits):
         V = np.ones((labels.set_count, self.bits), dtype=np.float32)
         V[in_order(ids)] = signs(rng.standard_normal((len(np.unique(ids)), self.bits), dtype=np.float32))
         watched, theta = draw(), 0.0
-        self._record(objective(watched[1], products(watched[0], W, V), theta, counts))
+        self._record(objective(watched[1], products(watched[0], W, V), theta, counts), start=True)
         for turn in range(self.rounds):
             for k in range(self.bits):
                 Z, similar = draw()
@@ -75,12 +75,6 @@ def database_bit(M: Floats, bit: Floats, before: Floats) -> Floats:
     """v = sign(M'u), the best free bits given the queries'; the old one at ties."""
     pull = bit @ M
     return np.where(pull == 0, before, signs(pull))
-
-
-def in_order(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The label sets as they first occur, whatever their numbers: how labels are written decides nothing."""
-    used, first = np.unique(ids, return_index=True)
-    return used[np.argsort(first)]
 
 
 def build(bits: int, **options: Any) -> LinV:

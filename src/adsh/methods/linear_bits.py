@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,13 @@ class LinearBits(Method):
         self,
         bits: int,
         *,
-        seed: int = 0,
         rounds: int = 3,
         block: int | None = None,
         alternations: int = 2,
         penalty: float = 1e-2,
+        **shared: Any,
     ) -> None:
-        super().__init__(bits, seed=seed, whole=self.learns_whole)
+        super().__init__(bits, **shared, whole=self.learns_whole)
         self.rounds, self.alternations, self.penalty = rounds, alternations, penalty
         self.block = self.default_block if block is None else block
 

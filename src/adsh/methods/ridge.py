@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,12 @@ class Linear:
         """(n, c)."""
         product: NDArray[np.float32] = X @ self.weights + self.offset
         return product
+
+    @classmethod
+    def joined(cls, parts: Sequence[Linear]) -> Linear:
+        """The bits of all parts, in order."""
+        weights = np.concatenate([part.weights for part in parts], axis=1)
+        return cls(weights, np.concatenate([part.offset for part in parts]))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What is saved of it."""

@@ -1,6 +1,6 @@
 """A fitted method as a folder, without any pickle.
 
-method.json           format, name, bits, options, history, kinds of hash functions
+config.json           format, name, bits, options, data, history, kinds of hash functions
 arrays.safetensors    the database's codes and the hash functions
 """
 
@@ -16,18 +16,28 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
+from .. import __version__
 from ..errors import AdshError, FolderError, NotFittedError, first_line
 from ..files import check_writable, find_whole, replacing
 from ..hamming.bits import check_codes
+from ..model_config import (
+    ARRAYS,
+    CARD,
+    CODES,
+    CONFIG,
+    METHOD_FORMAT,
+    ROW_NUMBERS,
+    WEIGHTS,
+    check_others,
+    forget,
+)  # fmt: skip
 from . import METHODS, create
 from .base import Method
 from .kernel import Kernel
 from .ridge import Linear
 from .trees import Trees
 
-FORMAT = "adsh method"
 VERSION = 1
-DESCRIPTION, ARRAYS = "method.json", "arrays.safetensors"
 
 _KINDS: dict[str, Any] = {"linear": Linear, "kernel": Kernel, "trees": Trees}
 _FUNCTIONS = ("hash_", "database_hash_")
@@ -38,8 +48,6 @@ def write(method: Method, folder: str | Path) -> None:
     if not hasattr(method, "database_codes_"):
         raise NotFittedError(f"this {type(method).__name__} is not fitted yet: call fit")
     folder = Path(folder).resolve()
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION).exists():
-        raise FolderError(f"{folder} holds other files and no saved method: save to a new or empty folder")
     arrays: dict[str, NDArray[Any]] = {"database_codes": method.database_codes_}
     kinds = {}
     for attribute in _FUNCTIONS:
@@ -48,32 +56,45 @@ def write(method: Method, folder: str | Path) -> None:
             kinds[attribute] = next(kind for kind, cls in _KINDS.items() if isinstance(function, cls))
             arrays |= {f"{attribute}.{name}": array for name, array in function.arrays().items()}
     description = {
-        "format": FORMAT,
+        "format": METHOD_FORMAT,
         "version": VERSION,
+        "adsh_version": __version__,
         "method": _full_name(method),
         "bits": int(method.bits),
         "options": options(method),
         "functions": kinds,
+        "input_shape": list(method.input_shape_),
+        "points": len(method.database_codes_),
+        "data": method.fingerprint_,
         "history": method.history_,
         "seconds": method.seconds_,
     }
     text = json.dumps(description, indent=1, default=lambda value: value.item()) + "\n"
     packed = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
-    check_writable(folder, len(packed) + len(text))
+    check_target(folder, len(packed) + len(text))
     with replacing(folder) as new:
         (new / ARRAYS).write_bytes(packed)
-        (new / DESCRIPTION).write_text(text, encoding="utf-8")
+        (new / CONFIG).write_text(text, encoding="utf-8")
+    forget(folder, WEIGHTS, CODES, ROW_NUMBERS, CARD)
 
 
-def load(folder: str | Path) -> Any:
+def check_target(folder: Path, needed_bytes: int) -> None:
+    """Raises where a method could not be saved to this folder."""
+    check_others(folder.resolve())
+    check_writable(folder, needed_bytes)
+
+
+def load(folder: str | Path) -> Method:
     """The fitted method that was saved to this folder."""
     folder = find_whole(Path(folder))
     try:
-        description = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
-        if description["format"] != FORMAT or description["version"] != VERSION:
+        description = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        if description["format"] != METHOD_FORMAT or description["version"] != VERSION:
             found = f"{description['format']} {description['version']}"
-            raise FolderError(f"{folder} is of format {found!r}, and this adsh reads {FORMAT} {VERSION}: fit again")
-        method = create(description["method"], bits=description["bits"], **description["options"])
+            raise FolderError(
+                f"{folder} is of format {found!r}, and this adsh reads {METHOD_FORMAT} {VERSION}: fit again"
+            )
+        method: Method = create(description["method"], bits=description["bits"], **description["options"])
         arrays = load_file(folder / ARRAYS)
         for attribute, kind in description["functions"].items():
             if attribute not in _FUNCTIONS:
@@ -82,6 +103,7 @@ def load(folder: str | Path) -> Any:
             own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
             setattr(method, attribute, _KINDS[kind].from_arrays(own))
         method.database_codes_ = check_codes(arrays["database_codes"], method.bits)
+        method.input_shape_, method.fingerprint_ = tuple(description["input_shape"]), dict(description["data"])
         method.history_, method.seconds_ = list(description["history"]), dict(description["seconds"])
     except FileNotFoundError:
         raise FolderError(f"{folder} holds no saved method: give the folder of a method's save") from None
@@ -97,7 +119,7 @@ def options(method: Method) -> dict[str, Any]:
     """What the method was made with, besides its name and bits."""
     classes = [cls for cls in type(method).__mro__ if "__init__" in vars(cls) and issubclass(cls, Method)]
     given = [p for cls in classes for p in inspect.signature(cls.__init__).parameters.values()]
-    names = {p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY} - {"whole"}
+    names = {p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY} - {"whole", "progress"}
     return {name: getattr(method, name) for name in sorted(names)}
 
 

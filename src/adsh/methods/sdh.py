@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..learn.labels import LabelSets
 from ..learn.similarity import sum_by
-from .base import Method, Signs, check_count, signs_of
+from .base import Method, Signs, check_count, signs_of, tags_of_sets
 from .descent import descend
 from .kernel import Anchors, Kernel
 from .ridge import check_penalty, product, solve_ridge
@@ -38,16 +38,15 @@ class SDH(Method):
         self,
         bits: int,
         *,
-        seed: int = 0,
-        whole: bool = False,
         anchors: int = 1000,
         rounds: int = 5,
         sweeps: int = 10,
         classifier_penalty: float = 1.0,
         hash_weight: float = 1e-5,
         hash_penalty: float = 1e-2,
+        **shared: Any,
     ) -> None:
-        super().__init__(bits, seed=seed, whole=whole)
+        super().__init__(bits, **shared)
         self.anchors, self.rounds, self.sweeps = anchors, rounds, sweeps
         self.classifier_penalty, self.hash_weight, self.hash_penalty = classifier_penalty, hash_weight, hash_penalty
 
@@ -94,13 +93,6 @@ class SDH(Method):
         reading = squares - 2 * float((W * _cross(B, labels, hot)).sum()) + float((W * (_gram(B) @ W)).sum())
         hashing = float(((B - fitted) ** 2).sum(dtype=np.float64)) + self.hash_penalty * float((P**2).sum())
         return reading + self.classifier_penalty * float((W**2).sum()) + self.hash_weight * hashing
-
-
-def tags_of_sets(labels: LabelSets) -> Doubles:
-    """(K, L) multi-hot: the tags of each label set."""
-    hot = np.zeros((labels.set_count, len(labels.names)))
-    hot[np.repeat(np.arange(labels.set_count), np.diff(labels.starts)), labels.tags] = 1.0
-    return hot
 
 
 def _gram(B: Signs) -> Doubles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -30,6 +31,11 @@ class Trees:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return np.stack(list(pool.map(predict, self.boosters)), axis=1)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Trees]) -> Trees:
+        """The bits of all parts, in order."""
+        return cls([booster for part in parts for booster in part.boosters], parts[0].width)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What is saved of it: each ensemble in lightgbm's own text, as bytes."""
         texts = [str(b) if isinstance(b, float) else b.model_to_string() for b in self.boosters]
@@ -46,35 +52,37 @@ class Trees:
         return cls(boosters, int(arrays["width"][0]))
 
 
-def tree_hash(X: NDArray[np.float32], signs: Signs, *, trees: int, depth: int, seed: int) -> Trees:
-    """Trees that tell each bit's +1 from its -1; a thread a bit, as many bits at a time as there are cores.
+class TreeFitter:
+    """Fits trees to bits of the same points; the bounds of the features' bins are found once for all of them."""
 
-    The bounds of the features' bins are found once for all bits.
-    """
-    lightgbm = load_lightgbm()
-    settings = {
-        "objective": "binary",
-        "max_depth": depth,
-        "num_leaves": 2**depth,
-        "learning_rate": 0.1,
-        "max_bin": 63,
-        "seed": seed % 2**31,
-        "deterministic": True,
-        "force_col_wise": True,
-        "feature_pre_filter": False,
-        "num_threads": 1,  # several threads on one small bit mostly wait for each other
-        "verbosity": -1,
-    }
-    binned = lightgbm.Dataset(X, params=settings).construct()
+    def __init__(self, X: NDArray[np.float32], *, trees: int, depth: int, seed: int) -> None:
+        self._lightgbm, self._X, self._trees = load_lightgbm(), X, trees
+        self._settings = {
+            "objective": "binary",
+            "max_depth": depth,
+            "num_leaves": 2**depth,
+            "learning_rate": 0.1,
+            "max_bin": 63,
+            "seed": seed % 2**31,
+            "deterministic": True,
+            "force_col_wise": True,
+            "feature_pre_filter": False,
+            "num_threads": 1,  # several threads on one small bit mostly wait for each other
+            "verbosity": -1,
+        }
+        self._binned = self._lightgbm.Dataset(X, params=self._settings).construct()
 
-    def fit(bit: NDArray[np.int8]) -> Any:
+    def __call__(self, signs: Signs) -> Trees:
+        """Trees that tell each bit's +1 from its -1; a thread a bit, as many bits at a time as there are cores."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return Trees(list(pool.map(self._fit, signs.T)), self._X.shape[1])
+
+    def _fit(self, bit: NDArray[np.int8]) -> Any:
         if (bit == bit[0]).all():
             return float(bit[0])
-        data = lightgbm.Dataset(X, label=(bit > 0).astype(np.float32), reference=binned, params=settings)
-        return lightgbm.train(settings, data, num_boost_round=trees)
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return Trees(list(pool.map(fit, signs.T)), X.shape[1])
+        label = (bit > 0).astype(np.float32)
+        data = self._lightgbm.Dataset(self._X, label=label, reference=self._binned, params=self._settings)
+        return self._lightgbm.train(self._settings, data, num_boost_round=self._trees)
 
 
 def load_lightgbm() -> Any:

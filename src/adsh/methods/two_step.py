@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
 from .base import HashFunction, Method, Signs, check_count, check_seed
-from .ridge import check_penalty, ridge_hash
-from .trees import load_lightgbm, tree_hash
+from .ridge import Linear, check_penalty, ridge_hash
+from .trees import TreeFitter, Trees, load_lightgbm
 
 
 class TwoStep(Method):
@@ -18,14 +21,13 @@ class TwoStep(Method):
         self,
         bits: int,
         *,
-        seed: int = 0,
-        whole: bool = False,
         hash_function: str = "trees",
         trees: int = 200,
         depth: int = 4,
         penalty: float = 1e-3,
+        **shared: Any,
     ) -> None:
-        super().__init__(bits, seed=seed, whole=whole)
+        super().__init__(bits, **shared)
         self.hash_function, self.trees, self.depth, self.penalty = hash_function, trees, depth, penalty
 
     def _check(self, points: int, width: int) -> None:
@@ -38,6 +40,10 @@ class TwoStep(Method):
             load_lightgbm()  # said now, not after the codes are learned
 
     def _learn_hash(self, X: NDArray[np.float32], codes: Signs) -> HashFunction:
+        return self._fitter(X)(codes)
+
+    def _fitter(self, X: NDArray[np.float32]) -> Callable[[Signs], Trees | Linear]:
+        """What fits hash functions to codes of these points, some bits at a time."""
         if self.hash_function == "ridge":
-            return ridge_hash(X, codes, self.penalty)
-        return tree_hash(X, codes, trees=self.trees, depth=self.depth, seed=check_seed(self.seed))
+            return lambda codes: ridge_hash(X, codes, self.penalty)
+        return TreeFitter(X, trees=self.trees, depth=self.depth, seed=check_seed(self.seed))

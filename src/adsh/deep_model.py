@@ -1,0 +1,319 @@
+"""What every method with a network shares: the way from items to a trained network, checkpoints, coding, parameters.
+
+ADSH is one (`estimator`), the deep methods it is compared with are others (`methods.pairwise`, `methods.classifier`).
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from . import config
+from .checkpoints import Checkpoints, found
+from .coding import encode, outputs, told_weights, try_out
+from .data import Items, as_items
+from .data.augment import augmentation
+from .data.feed import Feed
+from .data.fingerprint import Fingerprint
+from .device import DeviceChoice, choose_device, threads_for
+from .errors import AdshWarning, InputError, NotFittedError
+from .hamming.bits import Codes, check_bits
+from .learn import LabelSets, LearnedCodes
+from .learn.loop import Record, Slopes, Standing, Table, learn
+from .learn.step import Activation
+from .model_folder import check_target, write
+from .networks import create_network
+from .progress import Progress
+
+Indices = NDArray[np.int64]
+
+_GIVEN = ("gamma", "samples", "outer", "inner", "batch_size", "lr")
+_SHARED = (
+    "bits", "network", "network_options", "preset", "recipe", "device", "seed", "progress", *_GIVEN,
+)  # fmt: skip  # told elsewhere in a checkpoint, or of no matter to what comes out
+
+
+class LearnedTable(Table, Protocol):
+    """A table that says how large it may grow."""
+
+    def number_bytes(self, updates: int) -> int:
+        """At most how many bytes the row numbers of its points take, once that many have been sampled."""
+
+    def state_bytes(self, updates: int) -> int:
+        """At most how many bytes its state takes then."""
+
+
+class DeepModel(ABC):
+    """A network of `bits` outputs and the codes learned with it. `fit` of the classes below says what is learned."""
+
+    name: ClassVar[str]
+    activation: ClassVar[Activation] = staticmethod(torch.tanh)
+    values: ClassVar[dict[str, Any]] = {}  # of the recipe, where the method has its own
+
+    bits: int
+    network: str | nn.Module
+    network_options: dict[str, Any] | None
+    preset: str
+    outer: int | None
+    inner: int | None
+    samples: int | None
+    batch_size: int | None
+    lr: float | None
+    recipe: dict[str, Any] | None
+    device: str
+    seed: int
+    progress: bool | str
+
+    history_: list[Record]
+    network_: nn.Module
+    device_: DeviceChoice
+    recipe_: config.Recipe
+    code_table_: LearnedCodes
+    input_shape_: tuple[int, ...]
+    fitted_params_: dict[str, Any]  # as they were when fit was called
+    fingerprint_: Fingerprint  # of the data of the fit
+
+    def _train(
+        self,
+        items: Items,
+        asked: Items,
+        table: LearnedTable,
+        recipe: config.Recipe,
+        data: Fingerprint,
+        *,
+        callback: Callable[[Record], None] | None = None,
+        save_to: str | Path | None = None,
+        checkpoints: str | Path | None = None,
+        checkpoint_every: int = 1,
+        resume: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        """Trains a network and the table beside it, and keeps what was learned; `fit` of ADSH tells of the rest."""
+        progress, choice, bits = Progress(self.progress), choose_device(self.device), self.bits
+        store = self._checkpoints(checkpoints, checkpoint_every, resume, overwrite, recipe, data)
+        later = self._coded_later(table, items)
+        if later is not None:
+            items.read_through(later)  # they are coded after training: what cannot be read is told before it
+
+        devices = [choice.device] if choice.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(int(self.seed))
+            network = self._network(bits, items.shape, recipe, table).to(choice.device)
+            feed = Feed(asked, choice.device)
+            try_out(network, feed, bits)
+            if save_to is not None:
+                check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
+            if store is not None:
+                store.check_space(network, table.state_bytes(recipe.outer * recipe.samples))
+
+            def at_start(standing: Standing) -> None:
+                if store is not None and overwrite:
+                    store.clear()
+                if store is not None and resume:
+                    store.restore(standing)
+                kind = "images" if len(items.shape) == 3 else "items"
+                facts = {
+                    "device": str(choice), "items": kind, "points": len(items), "rows": len(table.rows), "bits": bits,
+                    "done": len(standing.history), "recipe": asdict(recipe), "data": data,
+                    "weights": told_weights(network),
+                }  # fmt: skip
+                progress.started(facts)
+                tell = getattr(callback, "started", None)
+                if tell:
+                    tell(facts)
+
+            def after_outer(standing: Standing) -> None:
+                progress(standing.history[-1])
+                if callback:
+                    callback(standing.history[-1])
+                if store is not None:
+                    store.save(standing)
+
+            with threads_for(network, choice.device), feed:
+                history = learn(
+                    network,
+                    feed,
+                    table,
+                    recipe,
+                    device=choice.device,
+                    seed=int(self.seed),
+                    augment=augmentation(recipe, asked.shape),
+                    slopes_of=self._slopes_of,
+                    activation=type(self).activation,
+                    resume=at_start,
+                    after_outer=after_outer,
+                )
+            coded = None if later is None else encode(network, items, choice.device, recipe, later)
+
+        self.network_, self.device_, self.recipe_, self.history_ = network.eval(), choice, recipe, history
+        self.input_shape_, self.fitted_params_, self.fingerprint_ = items.shape, self.get_params(), data
+        self._keep(table, coded)
+        if save_to is not None:
+            self.save(save_to)
+
+    def encode(self, X: Any) -> Codes:
+        """(n, bytes) packed codes of new items, by the network: u = sign(F(x))."""
+        items = self._new_items(X)
+        return encode(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
+
+    def outputs(self, X: Any) -> NDArray[np.float32]:
+        """(n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
+        items = self._new_items(X)
+        batches = outputs(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
+        return np.concatenate([batch.cpu().numpy() for batch in batches])
+
+    @property
+    def database_codes_(self) -> Codes:
+        """(n, bytes) packed codes of the database: as learned, or by the network for points without a label."""
+        self._check_fitted()
+        return self.code_table_.codes()
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the model into a folder, whole or not at all; an older model there is replaced."""
+        self._check_fitted()
+        write(self, Path(folder))
+
+    @abstractmethod
+    def _slopes_of(self, table: Any, omega: Indices, gamma: float, device: torch.device) -> Slopes:
+        """The slopes of the loss for these points."""
+
+    @abstractmethod
+    def _coded_later(self, table: Any, items: Items) -> Indices | None:
+        """The items that the network codes after training; None for none."""
+
+    @abstractmethod
+    def _keep(self, table: Any, coded: Codes | None) -> None:
+        """Sets `code_table_` and what else is learned; `coded` are the network's codes of those items."""
+
+    @abstractmethod
+    def _restore(self, new_labels: Any, names: dict[str, Any]) -> None:
+        """Takes what a saved model says of its labels."""
+
+    @property
+    @abstractmethod
+    def label_names_(self) -> dict[str, tuple[Any, ...]]:
+        """What the labels of each side are called; none where there were no labels."""
+
+    # scikit-learn's protocol --------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {name: getattr(self, name) for name in _parameters(type(self))}
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets arguments of the constructor."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise InputError(f"{type(self).__name__} has no parameter {name!r}: choose from {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = _parameters(type(self))
+        shown = [
+            f"{name}={type(value).__name__}(…)" if isinstance(value, nn.Module) else f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if name != "bits" and (isinstance(value, nn.Module) or value != defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join([repr(self.bits), *shown])})"
+
+    # The parts of fit and encode ----------------------------------------------------------------------
+
+    def _check_params(self) -> None:
+        Progress(self.progress)
+        check_bits(self.bits)
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 1 << 63:
+            raise InputError(f"seed={self.seed!r}: give a whole number of at least 0, below 2^63")
+
+    def _recipe(self, labels: LabelSets | None, askers: int) -> config.Recipe:
+        """The preset's values for this network and these labels, with those given in their place."""
+        given = {name: getattr(self, name, None) for name in _GIVEN}
+        given = {
+            **self.values,
+            **(self.recipe or {}),
+            **{name: value for name, value in given.items() if value is not None},
+        }
+        multi = labels is not None and int(np.diff(labels.starts).max()) > 1
+        spec = getattr(self.network, "adsh_spec", None)
+        name = self.network if isinstance(self.network, str) else spec["name"] if spec else "module"
+        recipe = config.recipe(self.preset, name, multi_label=multi, **given)
+        if self.samples is not None and self.samples > askers:
+            warnings.warn(
+                f"samples={self.samples} is more than the {askers} points to sample from: all of them are taken",
+                AdshWarning,
+                stacklevel=4,
+            )
+        return replace(recipe, samples=min(recipe.samples, askers))
+
+    def _checkpoints(
+        self,
+        folder: str | Path | None,
+        every: int,
+        resume: bool,
+        overwrite: bool,
+        recipe: config.Recipe,
+        data: Fingerprint,
+    ) -> Checkpoints | None:
+        if folder is None:
+            if resume:
+                raise InputError("resume=True without checkpoints: give the folder they are in")
+            return None
+        network = self.network if isinstance(self.network, str) else type(self.network).__qualname__
+        chosen = {"method": self.name, "bits": self.bits, "network": network, "seed": self.seed}
+        chosen |= {name: value for name, value in self.get_params().items() if name not in _SHARED}
+        chosen |= {f"network {name}": value for name, value in (self.network_options or {}).items()}
+        store = Checkpoints(Path(folder), every, {**chosen, **asdict(recipe)}, data)
+        if not resume and not overwrite and found(store.folder):
+            raise InputError(f"{folder} holds checkpoints of an earlier run: resume it, or give an empty folder")
+        return store
+
+    def _network(self, bits: int, shape: tuple[int, ...], recipe: config.Recipe, table: LearnedTable) -> nn.Module:
+        if isinstance(self.network, nn.Module):
+            if self.network_options:
+                raise InputError("network_options go with a network's name: set them on the module itself")
+            return copy.deepcopy(self.network)
+        options = {"size": recipe.size} if recipe.size and len(shape) == 3 else {}
+        network = self._built(self.network, shape, {**options, **(self.network_options or {})}, table.bits)
+        head = getattr(network, "head", None)
+        if recipe.head_std is not None and isinstance(head, nn.Linear):
+            nn.init.normal_(head.weight, std=recipe.head_std)
+            nn.init.zeros_(head.bias)
+        return network
+
+    def _built(self, name: str, shape: Sequence[int], options: dict[str, Any], width: int) -> nn.Module:
+        """A network by name; of outputs as wide as the table has them in training, of `bits` to code with."""
+        return create_network(name, width, shape, **options)
+
+    def _width(self, tensors: dict[str, Tensor]) -> int:
+        """That width, of a network saved as these tensors."""
+        return self.bits
+
+    def _new_items(self, X: Any) -> Items:
+        self._check_fitted()
+        items = as_items(X, "X")
+        if len(items.shape) != len(self.input_shape_) or items.shape[-1] != self.input_shape_[-1]:
+            raise InputError(f"items of X have shape {items.shape}, but the model was fitted on {self.input_shape_}")
+        return items
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "code_table_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit, or adsh.load a saved model")
+
+
+def _parameters(cls: type[DeepModel]) -> dict[str, inspect.Parameter]:
+    """What its constructor takes by name: `bits`, and the keywords of its own class and of those above it."""
+    every = [inspect.signature(vars(c)["__init__"]).parameters for c in cls.__mro__[:-1] if "__init__" in vars(c)]
+    kept = {name: p for one in every for name, p in one.items() if name == "bits" or p.kind is p.KEYWORD_ONLY}
+    return {"bits": kept.pop("bits"), **kept}

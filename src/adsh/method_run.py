@@ -1,0 +1,95 @@
+"""`adsh train --method NAME`: from the flags of a run to a method, and what is told of it afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .deep_model import DeepModel
+from .errors import InputError
+from .estimator import ADSH
+from .hamming.bits import distinct
+from .methods import DEEP, METHODS, create
+from .methods.base import Method
+
+if TYPE_CHECKING:
+    from .train_run import TrainSettings
+
+Fitted = DeepModel | Method
+
+_OF_ADSH = ("gamma",)
+_OF_NETWORKS = ("network", "weights", "samples", "outer", "inner", "batch_size", "lr", "checkpoint_every")
+
+
+def check_method(settings: TrainSettings) -> None:
+    """Raises where there is no such method, or it has no use for a flag that is given."""
+    name = settings.method
+    if name == ADSH.name:
+        if settings.options:
+            raise InputError("--options go with --method: ADSH's values have flags of their own")
+        return
+    if name not in METHODS:
+        raise InputError(f"--method {name}: choose one of {ADSH.name}, {', '.join(METHODS)}")
+    useless = _OF_ADSH if name in DEEP else (*_OF_ADSH, *_OF_NETWORKS)
+    given = [flag for flag in useless if getattr(settings, flag)]
+    if settings.unlabelled != "network":
+        given.append("unlabelled")
+    if name not in DEEP and settings.device not in ("auto", "cpu"):
+        given.append("device")
+    if name not in DEEP and settings.preset != "modern":
+        given.append("preset")
+    if given:
+        flags = ", ".join(f"--{flag.replace('_', '-')}" for flag in given)
+        raise InputError(f"{name} has no {flags}: leave it out; its own options go into --options NAME=VALUE,…")
+
+
+def keeps_checkpoints(method: str) -> bool:
+    """Whether a run of this method can go on where it stopped."""
+    return method == ADSH.name or method in DEEP
+
+
+def made(settings: TrainSettings, shape: tuple[int, ...]) -> Fitted:
+    """The method that the settings ask for, to be fitted on items of this shape."""
+    options = {**parsed(settings.options or ""), "seed": settings.seed, "progress": False}
+    if settings.method in DEEP:
+        given = {name: getattr(settings, name) for name in ("samples", "outer", "inner", "batch_size", "lr")}
+        options |= {
+            **given,
+            "network": settings.network or ("mlp" if len(shape) == 1 else "tiny"),
+            "network_options": {"weights": settings.weights} if settings.weights else None,
+            "preset": settings.preset,
+            "device": settings.device,
+        }
+    model: Fitted = create(settings.method, bits=settings.bits, **options)
+    return model
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """`rounds=10,hash_function=ridge` as names and values: numbers where they read as such."""
+    values: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise InputError(f"--options {text}: give NAME=VALUE, several with commas between them")
+        values[name.strip()] = _value(value.strip())
+    return values
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def distinct_codes(model: Fitted) -> int:
+    """How many different codes the database has."""
+    return len(model.code_table_.count) if isinstance(model, DeepModel) else len(distinct(model.database_codes_)[0])
+
+
+def training_seconds(model: Fitted) -> float:
+    """How long learning took, without the coding of the database."""
+    if isinstance(model, DeepModel):
+        return sum(record["seconds"] for record in model.history_)
+    return model.seconds_["codes"] + model.seconds_["hash function"]

@@ -1,0 +1,60 @@
+"""`dhn`, `dhn_d`: deep hashing network (Zhu et al., 2016). Cross-entropy on inner products, and codes near +1 and -1.
+
+    z      (b, c) tanh of the network's outputs
+    theta  z_i . z_j; a pair is similar with probability 1 / (1 + exp(-theta))
+
+    loss = mean over pairs of  log(1 + exp theta) - s theta,  plus lambda log cosh(|z| - 1), summed over bits
+
+The last layer learns ten times faster than the others. log(1 + exp theta) is computed as such: public programs that
+take the exponential first overflow on long codes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from .networked import Networked
+from .training_points import TrainingPoints
+
+
+class DHN(Networked):
+    """`quantisation` is lambda, the weight of log cosh(|z| - 1)."""
+
+    name = "dhn"
+    values = {"head_lr": 10.0}  # noqa: RUF012  # of the class for good
+    weights = ("quantisation",)
+
+    def __init__(self, bits: int, *, quantisation: float = 0.01, **shared: Any) -> None:
+        super().__init__(bits, **shared)
+        self.quantisation = quantisation
+
+    def _loss(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
+        return loss(outputs, table.similar(positions, positions), self.quantisation)
+
+    def _gradient(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
+        return gradient(outputs, table.similar(positions, positions), self.quantisation)
+
+
+def loss(z: Tensor, similar: Tensor, weight: float) -> Tensor:
+    """The mean over all pairs of the batch."""
+    theta = z @ z.T
+    far = z.abs() - 1
+    log_cosh = softplus(2 * far) - far - math.log(2)
+    return (softplus(theta) - similar * theta).mean() + weight * log_cosh.sum(dim=1).mean()
+
+
+def gradient(z: Tensor, similar: Tensor, weight: float) -> Tensor:
+    """(b, c) the gradient of `loss` by z."""
+    b = len(z)
+    pairs = (torch.sigmoid(z @ z.T) - similar.to(z.dtype)) @ z * (2 / b**2)
+    return pairs + (weight / b) * torch.tanh(z.abs() - 1) * z.sign()
+
+
+def build(bits: int, **options: Any) -> DHN:
+    """`dhn` of so many bits, or `dhn_d` with `whole`."""
+    return DHN(bits, **options)

@@ -1,0 +1,66 @@
+"""`dpsh`, `dpsh_d`: deep pairwise-supervised hashing (Li et al., 2016). A batch against all training points.
+
+    u      (b, c) the network's outputs for a batch, without a tanh
+    U      (n, c) the outputs of all training points, each as it was when last in a batch; 0 before
+    theta  u . U_j / 2; a pair is similar with probability 1 / (1 + exp(-theta))
+
+    loss = mean over the b x n pairs of  log(1 + exp theta) - s theta,  plus eta |sign(u) - u|^2 / n, the mean over u
+
+Only blocks of b x n exist. log(1 + exp theta) is computed as such: public programs that take the exponential first
+overflow. sign(0) is +1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from .networked import Networked
+from .training_points import TrainingPoints
+
+
+class DPSH(Networked):
+    """`eta` is the weight of |sign(u) - u|^2."""
+
+    name = "dpsh"
+    activation = staticmethod(torch.nn.Identity())
+    weights = ("eta",)
+
+    def __init__(self, bits: int, *, eta: float = 10.0, **shared: Any) -> None:
+        super().__init__(bits, **shared)
+        self.eta = eta
+
+    def _loss(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
+        return loss(outputs, outputs, table.similar(positions, positions), self.eta / table.points)
+
+    def _gradient(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
+        if len(table.outputs) != table.points or table.outputs.device != outputs.device:
+            kept = table.outputs.to(outputs.device)
+            table.outputs = kept if len(kept) else outputs.new_zeros(table.points, table.bits)
+        table.outputs[positions] = outputs
+        return gradient(outputs, table.outputs, table.similar(positions), self.eta / table.points)
+
+
+def loss(u: Tensor, others: Tensor, similar: Tensor, weight: float) -> Tensor:
+    """The mean over all pairs of a batch with these points, the others fixed."""
+    theta = u @ others.T / 2
+    return (softplus(theta) - similar * theta).mean() + weight * ((_signs(u) - u) ** 2).sum(dim=1).mean()
+
+
+def gradient(u: Tensor, others: Tensor, similar: Tensor, weight: float) -> Tensor:
+    """(b, c) the gradient of `loss` by u."""
+    missing = torch.sigmoid(u @ others.T / 2)
+    missing -= similar.to(u.dtype)
+    return missing @ others / (2 * missing.numel()) + (2 * weight / len(u)) * (u - _signs(u))
+
+
+def _signs(u: Tensor) -> Tensor:
+    return torch.where(u >= 0, 1.0, -1.0).to(u.dtype)
+
+
+def build(bits: int, **options: Any) -> DPSH:
+    """`dpsh` of so many bits, or `dpsh_d` with `whole`."""
+    return DPSH(bits, **options)
