@@ -44,11 +44,6 @@ class Scan:
     def __len__(self) -> int:
         return len(self.words)
 
-    @property
-    def distinct(self) -> int:
-        """How many distinct codes there are, about: a scan does not need to know."""
-        return len(self.words)
-
     def top(self, query: Query, k: int) -> Hits:
         """The nearest k."""
         if query.table is not None:

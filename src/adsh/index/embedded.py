@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AdshError, AdshWarning, FolderError, InputError
-from ..hamming.bits import as_codes, check_bits, check_codes
+from ..hamming.bits import as_codes, check_bits, check_codes, number_rows
 from ..hamming.query import Query, code_queries, output_queries
 from ..hamming.scan import faiss_module
 from ..hamming.small_vectors import Projection
@@ -252,7 +252,7 @@ class EmbeddedIndex(Index):
                 "model": self.model,
                 "format_version": self._about.format_version,
                 "search": "none" if largest is None else "buckets" if buckets else f"scan ({faiss})",
-                "distinct_codes": len(np.unique(_words(parts), axis=0)) if parts.segments else 0,
+                "distinct_codes": number_rows(_words(parts))[0] if parts.segments else 0,
                 "vector_dimensions": 0 if projection is None else projection.components.shape[1],
                 "snapshot": state.snapshot or None,
                 "items_after_snapshot": sum(map(len, parts.segments[bool(state.snapshot) :])),

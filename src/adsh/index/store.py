@@ -220,8 +220,9 @@ class Store:
     def problems(self) -> list[str]:
         """What SQLite finds wrong with its own file."""
         with self._explained():
-            told = [row[0].decode(errors="replace") for row in self._db.execute("PRAGMA integrity_check").fetchall()]
-        return [] if told == ["ok"] else told
+            told = self._db.execute("PRAGMA integrity_check").fetchall()
+        problems = ["; ".join(row[0].decode(errors="replace").splitlines()) for row in told]
+        return [] if problems == ["ok"] else problems
 
     def bytes_on_disk(self) -> int:
         """The size of the database and its log."""
