@@ -102,7 +102,7 @@ class Scan:
 
 def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[np.int64]:
     """start, start + 1, … of each range, one after the other."""
-    ends = np.cumsum(lengths)
+    ends = np.cumsum(lengths, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(np.asarray(starts, dtype=np.int64) - (ends - lengths), lengths) + np.arange(total)
 

@@ -200,11 +200,11 @@ class EmbeddedIndex(Index):
         """Writes a new snapshot of everything, which makes opening and searching as fast as they can be."""
         with self._lock:
             parts, base = self._refresh(), self._state
-            rows = parts.rows()
+            whole = parts.whole()
             name = ""
-            if rows is not None:
+            if whole is not None:
                 name = f"snapshot-{base.last:012d}-{os.getpid()}.bin"  # no two processes write one file
-                write_snapshot(self.folder / name, Segment.of(rows, self.bits).arrays())
+                write_snapshot(self.folder / name, whole.arrays())
             with self._store.writing():
                 state = self._store.state()
                 if state.snapshot == base.snapshot:  # else another process was faster

@@ -43,12 +43,19 @@ class Parts:
         while len(kept) > snapshot and len(kept[-1]) <= 2 * size:
             size += len(kept[-1])
             new.append(kept.pop().rows())
-        return Parts(self.bits, (*kept, Segment.of(join(new), self.bits)))
+        both = join(new)
+        return self if both is None else Parts(self.bits, (*kept, Segment.of(both, self.bits)))
 
     def rows(self) -> Rows | None:
         """All items, in the order they were inserted."""
-        parts = [segment.rows() for segment in self.segments if len(segment)]
-        return join(parts) if parts else None
+        return join([segment.rows() for segment in self.segments if len(segment)])
+
+    def whole(self) -> Segment | None:
+        """One segment that holds all items; None where there are none."""
+        if len(self.segments) == 1 and self.segments[0].gone is None:
+            return self.segments[0]
+        rows = self.rows()
+        return None if rows is None else Segment.of(rows, self.bits)
 
     def top(
         self,

@@ -38,34 +38,63 @@ class Rows:
         )
 
 
-def join(parts: list[Rows]) -> Rows:
-    """All items of all parts, in the order they were inserted."""
-    if len(parts) == 1:
-        rows = parts[0]
-    else:
+class Gathered:
+    """Rows put together part by part; each column is freed as it is joined, so that no two copies of all exist."""
+
+    def __init__(self) -> None:
+        self._count: list[int] = []
+        self._places: list[NDArray[Any]] = []
+        self._codes: list[Codes] = []
+        self._keys: list[Texts] = []
+        self._metadata: list[Texts | None] = []
+        self._vectors: list[NDArray[np.int8] | None] = []
+
+    def append(self, rows: Rows) -> None:
+        """Adds a part."""
+        self._count.append(len(rows))
+        self._places.append(rows.places)
+        self._codes.append(rows.codes)
+        self._keys.append(rows.keys)
+        self._metadata.append(rows.metadata)
+        self._vectors.append(rows.vectors)
+
+    def rows(self) -> Rows | None:
+        """All of them in the order they were inserted, once; None where there are none."""
+        if not self._count:
+            return None
         rows = Rows(
-            np.concatenate([part.places for part in parts]),
-            np.concatenate([part.codes for part in parts]),
-            joined(part.keys for part in parts),
-            _joined_metadata(parts),
-            _joined_vectors(parts),
+            _concatenated(self._places), _concatenated(self._codes), joined(self._keys), self._texts(), self._small()
         )
-    if (rows.places[1:] > rows.places[:-1]).all():
-        return rows
-    return rows.take(np.argsort(rows.places, kind="stable"))
+        if (rows.places[1:] > rows.places[:-1]).all():
+            return rows
+        return rows.take(np.argsort(rows.places, kind="stable"))
+
+    def _texts(self) -> Texts | None:
+        if all(part is None for part in self._metadata):
+            return None
+        parts = zip(self._metadata, self._count, strict=True)
+        return joined([Texts.of([b""] * count) if part is None else part for part, count in parts])
+
+    def _small(self) -> NDArray[np.int8] | None:
+        width = next((part.shape[1] for part in self._vectors if part is not None), None)
+        if width is None:
+            return None
+        parts = zip(self._vectors, self._count, strict=True)
+        return _concatenated([no_vectors(count, width) if part is None else part for part, count in parts])
 
 
-def _joined_metadata(parts: list[Rows]) -> Texts | None:
-    if all(part.metadata is None for part in parts):
-        return None
-    return joined(Texts.of([b""] * len(part)) if part.metadata is None else part.metadata for part in parts)
+def _concatenated(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
-def _joined_vectors(parts: list[Rows]) -> NDArray[np.int8] | None:
-    width = next((part.vectors.shape[1] for part in parts if part.vectors is not None), None)
-    if width is None:
-        return None
-    return np.concatenate([no_vectors(len(part), width) if part.vectors is None else part.vectors for part in parts])
+def join(parts: list[Rows]) -> Rows | None:
+    """All items of all parts, in the order they were inserted; None where there are none."""
+    gathered = Gathered()
+    while parts:
+        gathered.append(parts.pop())
+    return gathered.rows()
 
 
 def no_vectors(n: int, width: int) -> NDArray[np.int8]:

@@ -57,11 +57,14 @@ class Segment:
     @classmethod
     def of(cls, rows: Rows, bits: int) -> Segment:
         """These items."""
-        places = rows.places.astype(compact_type(int(rows.places[-1]) if len(rows) else 0))
-        layout, order = arrange(rows.codes, places)
+        keys, metadata, vectors = rows.keys, rows.metadata, rows.vectors
+        layout, order = arrange(rows.codes, rows.places.astype(compact_type(int(rows.places[-1]))))
+        del rows
         if order is not None:
-            rows = rows.take(order)
-        return cls(bits, layout, rows.keys, rows.metadata, rows.vectors)
+            keys = keys.take(order)
+            metadata = None if metadata is None else metadata.take(order)
+            vectors = None if vectors is None else vectors[order]
+        return cls(bits, layout, keys, metadata, vectors)
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, bits: int) -> Segment:

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from ..errors import BusyError, FolderError, first_line
 from ..hamming.bits import Codes, bytes_for
-from .rows import Rows, checksums, join, no_vectors
+from .rows import Gathered, Rows, checksums, no_vectors
 from .texts import Texts
 
 DATABASE, COMMITS = "index.db", "commits"
 
-_AT_A_TIME = 1 << 15
+_AT_A_TIME = 1 << 14
 _MODULUS = 1 << 64
 _COUNTED = struct.Struct("<QI")
 _TABLES = """
@@ -155,12 +155,12 @@ class Store:
         cursor = self._db.execute(
             "SELECT number, key, record, metadata, vector FROM items WHERE number > ? ORDER BY number", (after,)
         )
-        parts, total = [], 0
+        gathered, total = Gathered(), 0
         while found := cursor.fetchmany(_AT_A_TIME):
             rows, checks = self._rows(found, bits)[1:]
-            parts.append(rows)
+            gathered.append(rows)
             total += int(checks.sum(dtype=np.uint64))
-        return (join(parts) if parts else None), total % _MODULUS
+        return gathered.rows(), total % _MODULUS
 
     def items_of(self, keys: Sequence[bytes], bits: int) -> tuple[NDArray[np.int64], Rows | None, NDArray[np.uint64]]:
         """The numbers, rows and checksums of the items that have one of these keys."""
@@ -236,7 +236,7 @@ class Store:
         """Rows as SQLite gives them, verified."""
         numbers, keys, raw, metadata, vectors = zip(*found, strict=True)
         records = self._records(raw, bits)
-        if not all(type(key) is bytes and key and b"\0" not in key for key in keys):
+        if set(map(type, keys)) != {bytes}:
             raise self.damaged("a key is not a text")
         widths = {len(vector) for vector in set(vectors) if vector is not None}
         if len(widths) > 1:
@@ -248,7 +248,11 @@ class Store:
             there = [vector is not None for vector in vectors]
             small[there] = np.frombuffer(b"".join(filter(None, vectors)), dtype=np.int8).reshape(-1, width)
         texts = None if not any(metadata) else Texts.of([text or b"" for text in metadata])
-        rows = Rows(records["place"], np.ascontiguousarray(records["code"]), Texts.of(keys), texts, small)
+        places = np.ascontiguousarray(records["place"])  # a copy: the records need not stay
+        rows = Rows(places, np.ascontiguousarray(records["code"]), Texts.of(keys), texts, small)
+        for column in (rows.keys, rows.metadata):
+            if column is not None and np.count_nonzero(column.blob == 0) != len(found):
+                raise self.damaged("a text holds a NUL")
         at = np.array(numbers, dtype=np.int64)
         checks = checksums(at, rows)
         wrong = np.flatnonzero(checks != records["checksum"])
@@ -260,7 +264,7 @@ class Store:
 
     def _records(self, raw: Sequence[Any], bits: int) -> NDArray[Any]:
         dtype = _record_type(bytes_for(bits))
-        if not all(type(record) is bytes and len(record) == dtype.itemsize for record in raw):
+        if set(map(type, raw)) - {bytes} or set(map(len, raw)) - {dtype.itemsize}:
             raise self.damaged("a record has another length")
         return np.frombuffer(b"".join(raw), dtype=dtype)
 

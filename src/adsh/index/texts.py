@@ -5,7 +5,7 @@ Each text is UTF-8 followed by a NUL, so neighbours are decoded together and spl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,10 @@ class Texts:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> NDArray[Any]:
         """How many bytes each text takes, its NUL included."""
-        ends: NDArray[np.int64] = self.offsets.astype(np.int64)
-        return ends[1:] - ends[:-1]
+        lengths: NDArray[Any] = self.offsets[1:] - self.offsets[:-1]
+        return lengths
 
     def run(self, start: int, stop: int) -> list[str]:
         """The texts from `start` to before `stop`."""
@@ -57,7 +57,7 @@ class Texts:
         starts, ends = self.offsets[positions].tolist(), (self.offsets[positions + 1] - 1).tolist()
         return [str(view[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
 
-    def take(self, positions: NDArray[np.int64]) -> Texts:
+    def take(self, positions: NDArray[Any]) -> Texts:
         """New texts: those at these positions, in their order."""
         lengths = self.lengths()[positions]
         offsets = _offsets(lengths)
@@ -69,17 +69,18 @@ class Texts:
         return Texts(blob, offsets)
 
 
-def joined(parts: Iterable[Texts]) -> Texts:
-    """All texts, one part after the other."""
-    parts = list(parts)
+def joined(parts: list[Texts]) -> Texts:
+    """All texts, one part after the other; the list is emptied."""
     if len(parts) == 1:
-        return parts[0]
-    lengths = np.concatenate([part.lengths() for part in parts])
-    return Texts(np.concatenate([part.blob for part in parts]), _offsets(lengths))
+        return parts.pop()
+    offsets = _offsets(np.concatenate([part.lengths() for part in parts]))
+    blobs = [part.blob for part in parts]
+    parts.clear()
+    return Texts(np.concatenate(blobs), offsets)
 
 
-def _offsets(lengths: NDArray[np.int64]) -> NDArray[Any]:
-    ends = np.cumsum(lengths, dtype=np.int64)
-    offsets = np.zeros(len(lengths) + 1, dtype=compact_type(int(ends[-1]) if len(ends) else 0))
-    offsets[1:] = ends
+def _offsets(lengths: NDArray[Any]) -> NDArray[Any]:
+    dtype = compact_type(int(lengths.sum(dtype=np.int64)))
+    offsets = np.zeros(len(lengths) + 1, dtype=dtype)
+    np.cumsum(lengths, out=offsets[1:], dtype=dtype)
     return offsets
