@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -68,6 +69,26 @@ class Index(ABC):
     @abstractmethod
     def items(self) -> Iterator[tuple[str, bytes, dict[str, Any] | None]]:
         """Every item's key, code and metadata, in the order of insertion."""
+
+    @abstractmethod
+    def keys(self) -> list[str]:
+        """Every key, in the order of insertion."""
+
+    @abstractmethod
+    def to_faiss(self) -> Any:
+        """The codes as a faiss.IndexBinaryFlat; its number i is `keys()[i]`."""
+
+    @abstractmethod
+    def to_npy(self, path: str | Path) -> Path:
+        """Writes the codes to a .npy file and the keys beside it to NAME.keys.npy, whose path it gives."""
+
+    @abstractmethod
+    def to_parquet(self, path: str | Path) -> None:
+        """Writes key, code and metadata (JSON) as a Parquet file."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Tidies what earlier changes left, so that opening and searching are as fast as they can be."""
 
     @abstractmethod
     def info(self) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from ..hamming.small_vectors import Projection
 from .about import About, load_projection, save_projection
 from .base import Index, Ranking
 from .checks import check_count, check_features, check_keys, check_number, check_outputs, metadata_texts
+from .export import to_faiss, to_npy, to_parquet
 from .matches import Matches
 from .parts import Parts
 from .rows import Rows
@@ -195,6 +196,23 @@ class EmbeddedIndex(Index):
             texts = [""] * len(keys) if rows.metadata is None else rows.metadata.at(some)
             for key, code, text in zip(keys, rows.codes[some], texts, strict=True):
                 yield key, code.tobytes(), json.loads(text) if text else None
+
+    def keys(self) -> list[str]:
+        """Every key, in the order of insertion."""
+        rows = self.rows()
+        return [] if rows is None else rows.keys.run(0, len(rows))
+
+    def to_faiss(self) -> Any:
+        """The codes as a faiss.IndexBinaryFlat; its number i is `keys()[i]`."""
+        return to_faiss(self.rows(), self.bits)
+
+    def to_npy(self, path: str | Path) -> Path:
+        """Writes the codes to a .npy file and the keys beside it to NAME.keys.npy, whose path it gives."""
+        return to_npy(self.rows(), self.bits, Path(path))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Writes key, code and metadata (JSON) as a Parquet file."""
+        to_parquet(self.rows(), self.bits, Path(path))
 
     def compact(self) -> None:
         """Writes a new snapshot of everything, which makes opening and searching as fast as they can be."""
