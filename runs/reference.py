@@ -2,7 +2,8 @@
 
     python runs/reference.py cifar10 --protocol 59k --network efficientnet_lite2 --out results/cifar10
 
-A split's seed is also that of its training. Rows of the same method, preset, network, bits, protocol and split seed are replaced; others are kept.
+A split's seed is also that of its training. Rows of the same method, preset, network, bits, protocol and split seed are
+replaced; others are kept.
 """
 
 import argparse
