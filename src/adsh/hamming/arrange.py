@@ -22,6 +22,7 @@ def arrange(codes: Codes, places: NDArray[Any]) -> tuple[Layout, NDArray[Any] | 
     `places` says when each item was inserted, and ascends.
     """
     words = as_words(codes)
+    del codes
     numbers = words[:, 0] if words.shape[1] == 1 else number_rows(words)[1]
     order = np.argsort(numbers, kind="stable").astype(compact_type(len(numbers)))
     ordered = numbers[order]
@@ -29,8 +30,10 @@ def arrange(codes: Codes, places: NDArray[Any]) -> tuple[Layout, NDArray[Any] | 
     del ordered
     if len(firsts) * _REPEATS > len(order):
         return Scan(words, places, order), None
+    distinct = words[order[firsts]]
+    del words, numbers
     starts = np.append(firsts, len(order)).astype(compact_type(len(order)))
-    return Buckets(words[order[firsts]], starts, places[order]), order
+    return Buckets(distinct, starts, places[order]), order
 
 
 def compact_type(largest: int) -> type[np.unsignedinteger[Any]]:

@@ -58,7 +58,7 @@ class Segment:
     def of(cls, rows: Rows, bits: int) -> Segment:
         """These items."""
         keys, metadata, vectors = rows.keys, rows.metadata, rows.vectors
-        layout, order = arrange(rows.codes, rows.places.astype(compact_type(int(rows.places[-1]))))
+        layout, order = arrange(rows.codes, rows.places.astype(compact_type(int(rows.places[-1])), copy=False))
         del rows
         if order is not None:
             keys = keys.take(order)

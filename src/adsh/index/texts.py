@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..hamming.arrange import compact_type
 from ..hamming.scan import ranges
 
-_AT_A_TIME = 1 << 18
+_AT_A_TIME = 1 << 15
 
 
 class Texts:
@@ -34,8 +34,23 @@ class Texts:
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)) + 1
         return cls(np.frombuffer(joined, dtype=np.uint8), _offsets(lengths))
 
+    @classmethod
+    def joined(cls, blob: bytes, count: int) -> Texts:
+        """`count` texts with a NUL between each two."""
+        octets = np.frombuffer(blob + b"\0", dtype=np.uint8)
+        ends = np.flatnonzero(octets == 0)
+        if len(ends) != count:
+            raise ValueError(f"{len(ends)} texts, not {count}")
+        offsets = np.zeros(count + 1, dtype=compact_type(len(octets)))
+        offsets[1:] = ends + 1
+        return cls(octets, offsets)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def blob_of(self, position: int) -> bytes:
+        """One text as bytes, which may be no text at all where a file is damaged."""
+        return bytes(self.view[int(self.offsets[position]) : int(self.offsets[position + 1]) - 1])
 
     def lengths(self) -> NDArray[Any]:
         """How many bytes each text takes, its NUL included."""
