@@ -41,7 +41,9 @@ class Rows:
 class Gathered:
     """Rows put together part by part; each column is freed as it is joined, so that no two copies of all exist."""
 
-    def __init__(self) -> None:
+    def __init__(self, fold: int = 64) -> None:
+        self._fold = fold  # parts that are joined at once: thousands of small arrays would leave memory in pieces
+        self._folded = Gathered(0) if fold else None
         self._count: list[int] = []
         self._places: list[NDArray[Any]] = []
         self._codes: list[Codes] = []
@@ -57,17 +59,29 @@ class Gathered:
         self._keys.append(rows.keys)
         self._metadata.append(rows.metadata)
         self._vectors.append(rows.vectors)
+        if self._folded is not None and len(self._count) == self._fold:
+            self._folded.append(self._taken())
 
     def rows(self, *, in_order: bool = True) -> Rows | None:
         """All of them, once, in the order they were inserted unless told otherwise; None where there are none."""
+        if self._folded is not None:
+            if self._count:
+                self._folded.append(self._taken())
+            return self._folded.rows(in_order=in_order)
         if not self._count:
             return None
-        rows = Rows(
-            _concatenated(self._places), _concatenated(self._codes), joined(self._keys), self._texts(), self._small()
-        )
+        rows = self._taken()
         if not in_order or (rows.places[1:] > rows.places[:-1]).all():
             return rows
         return rows.take(np.argsort(rows.places, kind="stable"))
+
+    def _taken(self) -> Rows:
+        """What was gathered, joined; nothing of it is left here."""
+        metadata, vectors = self._texts(), self._small()
+        rows = Rows(_concatenated(self._places), _concatenated(self._codes), joined(self._keys), metadata, vectors)
+        for column in (self._count, self._metadata, self._vectors):
+            column.clear()
+        return rows
 
     def _texts(self) -> Texts | None:
         if all(part is None for part in self._metadata):
