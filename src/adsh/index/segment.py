@@ -61,7 +61,7 @@ class Segment:
         places = rows.places.astype(compact_type(int(rows.places[-1])), copy=False)
         del rows  # and with it the codes, where the caller has let go of them
         layout, order = arrange(words, places)
-        del words
+        del words, places
         if order is not None:
             keys = keys.take(order)
             metadata = None if metadata is None else metadata.take(order)
