@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from adsh.hamming import ball, scan
 from adsh.hamming.arrange import arrange
-from adsh.hamming.bits import bytes_for, pack
+from adsh.hamming.bits import as_words, pack
 from adsh.hamming.buckets import Buckets
 from adsh.hamming.hits import kth_smallest
 from adsh.hamming.query import code_queries, output_queries
@@ -22,7 +22,7 @@ def codes_of(rng, n, bits, distinct):
 
 def laid_out(codes, gaps=3):
     """The layout chosen for these codes, and the original number of each position."""
-    layout, order = arrange(codes, np.arange(len(codes), dtype=np.uint32) * gaps)
+    layout, order = arrange(as_words(codes), np.arange(len(codes), dtype=np.uint32) * gaps)
     return layout, np.arange(len(codes)) if order is None else order
 
 
@@ -107,7 +107,7 @@ def test_the_asymmetric_distance_of_a_code_to_codes_is_the_hamming_distance():
     rng = np.random.default_rng(0)
     signs = rng.choice([-1.0, 1.0], size=(5, 20))
     codes = codes_of(rng, 50, 20, 0)
-    words = arrange(codes, np.arange(50, dtype=np.uint32))[0].item_words()
+    words = arrange(as_words(codes), np.arange(50, dtype=np.uint32))[0].item_words()
     both = zip(code_queries(pack(signs), 20), output_queries(signs, 20), strict=True)
     assert all((one.distances(words) == other.distances(words)).all() for one, other in both)
 
@@ -132,8 +132,7 @@ def test_both_engines_of_the_scan_keep_the_order_of_insertion(bits, engine, monk
     codes[:, 3:] = codes[0, 3:]  # many ties
     codes[:, 2] = np.arange(len(codes)) % 256
     queries = codes[rng.integers(0, len(codes), 4)]
-    layout = Scan(arrange(codes, np.arange(len(codes)))[0].item_words(), np.arange(len(codes)), np.zeros(0))
-    layout.words = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, -bytes_for(bits) % 8)))).view(np.uint64)
+    layout = Scan(as_words(codes), np.arange(len(codes)), np.zeros(0))
     for k in (1, 100, 3000):
         for code, hits in zip(queries, layout.top_many(code_queries(queries, bits), k), strict=True):
             far = plain.distances(code, codes, bits)

@@ -3,7 +3,6 @@
 import random
 import shutil
 import struct
-import warnings
 from contextlib import suppress
 
 import numpy as np
@@ -11,56 +10,19 @@ import pytest
 
 import adsh
 from adsh.errors import FolderError
-from adsh.hamming.bits import unpack
 from adsh.index.rows import Rows, checksums
 from adsh.index.snapshot import SnapshotDamaged, read_snapshot, write_snapshot
 from adsh.index.store import COMMITS, DATABASE
 from adsh.index.texts import Texts
 from tests.index.cases import keys, random_codes
+from tests.index.damage import killed_index, opened_contents
 
 FLIPS = 60  # of each file
 
 
-def contents(index):
-    """Everything an index says."""
-    query = random_codes(1, distinct=1)
-    found = index.search(query, k=100)[0]
-    near = index.within(query, radius=20)[0]
-    again = index.search(unpack(query, 48).astype(float), k=100, ranking="asymmetric")[0]
-    reranked = index.search(query, k=100, vectors=np.ones((1, 3)), rerank=True)[0]
-    return [
-        len(index),
-        list(index.items()),
-        *((m.keys, m.distances.tolist(), m.metadata) for m in (found, near, again, reranked)),
-    ]
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A small index as a process that was killed leaves it: a snapshot, a log not yet folded in, and its contents."""
-    folder = tmp_path_factory.mktemp("small") / "index"
-    index = adsh.open_index(folder, bits=48)
-    codes = random_codes(60, distinct=5)
-    vectors = np.random.default_rng(0).normal(size=(60, 3))
-    with pytest.warns(adsh.AdshWarning, match="only 40"):
-        index.add(keys(40), codes[:40], [{"n": i} for i in range(40)], vectors=vectors[:40])
-    index.compact()
-    index._store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    index.remove(keys(3))
-    index.add(keys(20, 40), codes[40:], vectors=vectors[40:])
-    index.add(keys(2, 5), codes[:2])
-    right = contents(index)
-    killed = folder.parent / "killed"
-    shutil.copytree(folder, killed)
-    index.close()
-    return killed, right
-
-
-def opened_contents(folder):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", adsh.AdshWarning)  # a snapshot is made again
-        with adsh.open_index(folder) as index:
-            return contents(index)
+    return killed_index(tmp_path_factory.mktemp("small"))
 
 
 def test_the_copy_of_a_killed_index_opens(small, tmp_path):

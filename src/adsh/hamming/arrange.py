@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bits import Codes, as_words, number_rows
+from .bits import number_rows
 from .buckets import Buckets
+from .query import Words
 from .scan import Scan
 
 Layout = Buckets | Scan
@@ -16,12 +17,11 @@ Layout = Buckets | Scan
 _REPEATS = 2  # items a code on average, from which grouping pays
 
 
-def arrange(codes: Codes, places: NDArray[Any]) -> tuple[Layout, NDArray[Any] | None]:
+def arrange(words: Words, places: NDArray[Any]) -> tuple[Layout, NDArray[Any] | None]:
     """The codes laid out for searching, and the order their items take in it (None: as given).
 
     `places` says when each item was inserted, and ascends.
     """
-    words = as_words(codes)
     numbers = words[:, 0] if words.shape[1] == 1 else number_rows(words)[1]
     order = np.argsort(numbers, kind="stable").astype(compact_type(len(numbers)))
     ordered = numbers[order]
@@ -29,8 +29,10 @@ def arrange(codes: Codes, places: NDArray[Any]) -> tuple[Layout, NDArray[Any] | 
     del ordered
     if len(firsts) * _REPEATS > len(order):
         return Scan(words, places, order), None
+    distinct = words[order[firsts]]
+    del numbers
     starts = np.append(firsts, len(order)).astype(compact_type(len(order)))
-    return Buckets(words[order[firsts]], starts, places[order]), order
+    return Buckets(distinct, starts, places[order]), order
 
 
 def compact_type(largest: int) -> type[np.unsignedinteger[Any]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 
 LONGEST_KEY = 4096  # bytes: the longest path of a file
+LONGEST_METADATA = 1 << 16  # bytes of JSON
 
 
 def check_keys(keys: object) -> list[bytes]:
@@ -68,6 +69,11 @@ def metadata_texts(metadata: Sequence[Any] | None, keys: int) -> list[bytes] | N
             raise InputError(
                 f"metadata {number} is not JSON ({problem}): use numbers, texts, lists, dictionaries"
             ) from None
+        if len(texts[-1]) > LONGEST_METADATA:
+            raise InputError(
+                f"metadata {number} takes {len(texts[-1])} bytes, and at most {LONGEST_METADATA} are allowed: "
+                "store less with an item, or where to find the rest"
+            )
     return texts
 
 

@@ -45,7 +45,7 @@ TIMEOUT = 10.0
 
 _CHECKED_IN_FULL = 4 << 20  # bytes
 _REWRITE_FROM, _REWRITE_PART = 50_000, 4  # a new snapshot when this many, and a quarter of all, are not in it
-_CLOSE_FROM, _CLOSE_PART = 1_000, 16  # the same when a handle that wrote is closed
+_CLOSE_FROM, _CLOSE_PART = 1_000, 50  # the same when a handle that wrote is closed
 _FEW_VECTORS = 256
 
 
@@ -374,7 +374,9 @@ class EmbeddedIndex(Index):
             rows, total = store.items(seen, self.bits)
             if seen == 0 and total != state.sum:
                 raise store.damaged("rows are missing")
-            parts = parts.with_rows(rows, bool(state.snapshot))
+            new = [] if rows is None else [rows]
+            del rows  # freed as it is laid out
+            parts = parts.with_rows(new, bool(state.snapshot))
         if len(parts) != state.items:
             raise store.damaged(f"{len(parts)} items are there and {state.items} were stored")
         return parts

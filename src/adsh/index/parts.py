@@ -34,21 +34,20 @@ class Parts:
         words = as_words(codes)
         return Parts(self.bits, tuple(segment.without(words, places) for segment in self.segments))
 
-    def with_rows(self, rows: Rows | None, snapshot: bool) -> Parts:
+    def with_rows(self, new: list[Rows], snapshot: bool) -> Parts:
         """These parts and new items; what is in memory is merged when a later part has grown to half an earlier one."""
-        if rows is None:
+        kept, size = list(self.segments), sum(map(len, new))
+        if not size:
             return self
-        kept, new = list(self.segments), [rows]
-        size = len(rows)
         while len(kept) > snapshot and len(kept[-1]) <= 2 * size:
             size += len(kept[-1])
             new.append(kept.pop().rows())
-        both = join(new)
-        return self if both is None else Parts(self.bits, (*kept, Segment.of(both, self.bits)))
+        return Parts(self.bits, (*kept, Segment.of(join(new), self.bits)))
 
     def rows(self) -> Rows | None:
         """All items, in the order they were inserted."""
-        return join([segment.rows() for segment in self.segments if len(segment)])
+        parts = [segment.rows() for segment in self.segments if len(segment)]
+        return join(parts) if parts else None
 
     def whole(self) -> Segment | None:
         """One segment that holds all items; None where there are none."""

@@ -41,7 +41,9 @@ class Rows:
 class Gathered:
     """Rows put together part by part; each column is freed as it is joined, so that no two copies of all exist."""
 
-    def __init__(self) -> None:
+    def __init__(self, fold: int = 64) -> None:
+        self._fold = fold  # parts that are joined at once: thousands of small arrays would leave memory in pieces
+        self._folded = Gathered(0) if fold else None
         self._count: list[int] = []
         self._places: list[NDArray[Any]] = []
         self._codes: list[Codes] = []
@@ -57,17 +59,29 @@ class Gathered:
         self._keys.append(rows.keys)
         self._metadata.append(rows.metadata)
         self._vectors.append(rows.vectors)
+        if self._folded is not None and len(self._count) == self._fold:
+            self._folded.append(self._taken())
 
-    def rows(self) -> Rows | None:
-        """All of them in the order they were inserted, once; None where there are none."""
+    def rows(self, *, in_order: bool = True) -> Rows | None:
+        """All of them, once, in the order they were inserted unless told otherwise; None where there are none."""
+        if self._folded is not None:
+            if self._count:
+                self._folded.append(self._taken())
+            return self._folded.rows(in_order=in_order)
         if not self._count:
             return None
-        rows = Rows(
-            _concatenated(self._places), _concatenated(self._codes), joined(self._keys), self._texts(), self._small()
-        )
-        if (rows.places[1:] > rows.places[:-1]).all():
+        rows = self._taken()
+        if not in_order or (rows.places[1:] > rows.places[:-1]).all():
             return rows
         return rows.take(np.argsort(rows.places, kind="stable"))
+
+    def _taken(self) -> Rows:
+        """What was gathered, joined; nothing of it is left here."""
+        metadata, vectors = self._texts(), self._small()
+        rows = Rows(_concatenated(self._places), _concatenated(self._codes), joined(self._keys), metadata, vectors)
+        for column in (self._count, self._metadata, self._vectors):
+            column.clear()
+        return rows
 
     def _texts(self) -> Texts | None:
         if all(part is None for part in self._metadata):
@@ -89,12 +103,14 @@ def _concatenated(parts: list[NDArray[Any]]) -> NDArray[Any]:
     return whole
 
 
-def join(parts: list[Rows]) -> Rows | None:
-    """All items of all parts, in the order they were inserted; None where there are none."""
+def join(parts: list[Rows]) -> Rows:
+    """All items of one part or more, in the order they were inserted; the list is emptied."""
     gathered = Gathered()
     while parts:
         gathered.append(parts.pop())
-    return gathered.rows()
+    rows = gathered.rows()
+    assert rows is not None
+    return rows
 
 
 def no_vectors(n: int, width: int) -> NDArray[np.int8]:
@@ -135,7 +151,7 @@ def _weighted_texts(texts: Texts, field: int) -> NDArray[np.uint64]:
     """The weighted sum of each text's bytes; 0 for an empty one, as the NUL adds nothing."""
     start, end = int(texts.offsets[0]), int(texts.offsets[-1])
     lengths = texts.lengths()
-    within = np.arange(end - start) - np.repeat(texts.offsets[:-1].astype(np.int64) - start, lengths)
+    within = np.arange(start, end, dtype=texts.offsets.dtype) - np.repeat(texts.offsets[:-1], lengths)
     longest = int(lengths.max()) if len(lengths) else 0
     sums = np.zeros(end - start + 1, dtype=np.uint64)
     np.cumsum(texts.blob[start:end].astype(np.uint64) * _weights(field, longest)[within], out=sums[1:])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..hamming.arrange import Layout, arrange, compact_type
-from ..hamming.bits import bytes_for
+from ..hamming.bits import as_words, bytes_for
 from ..hamming.buckets import Buckets
 from ..hamming.hits import Hits
 from ..hamming.query import Query, Words
@@ -57,9 +57,11 @@ class Segment:
     @classmethod
     def of(cls, rows: Rows, bits: int) -> Segment:
         """These items."""
-        keys, metadata, vectors = rows.keys, rows.metadata, rows.vectors
-        layout, order = arrange(rows.codes, rows.places.astype(compact_type(int(rows.places[-1]))))
-        del rows
+        keys, metadata, vectors, words = rows.keys, rows.metadata, rows.vectors, as_words(rows.codes)
+        places = rows.places.astype(compact_type(int(rows.places[-1])), copy=False)
+        del rows  # and with it the codes, where the caller has let go of them
+        layout, order = arrange(words, places)
+        del words, places
         if order is not None:
             keys = keys.take(order)
             metadata = None if metadata is None else metadata.take(order)

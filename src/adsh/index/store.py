@@ -26,13 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BusyError, FolderError, first_line
+from ..hamming.arrange import compact_type
 from ..hamming.bits import Codes, bytes_for
 from .rows import Gathered, Rows, checksums, no_vectors
 from .texts import Texts
 
 DATABASE, COMMITS = "index.db", "commits"
 
-_AT_A_TIME = 1 << 14
+_AT_A_TIME = 1 << 13
+_NO_NUMBERS, _NO_CHECKS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
 _MODULUS = 1 << 64
 _COUNTED = struct.Struct("<QI")
 _TABLES = """
@@ -41,6 +43,13 @@ CREATE TABLE IF NOT EXISTS items(number INTEGER PRIMARY KEY, key TEXT NOT NULL U
                                  metadata TEXT, vector BLOB);
 CREATE TABLE IF NOT EXISTS removed(number INTEGER PRIMARY KEY, record BLOB NOT NULL);
 """
+
+# The columns of some rows, each as one value; whatever the order of rows, it is the same in all columns.
+_SOME = "FROM (SELECT * FROM items WHERE {})"
+_COLUMNS = f"""SELECT count(*), group_concat(number), group_concat(key, char(0)), group_concat(record, ''),
+                      count(metadata), count(vector) {_SOME}"""
+_METADATA = f"SELECT group_concat(coalesce(metadata, ''), char(0)) {_SOME}"
+_VECTORS = f"SELECT group_concat(vector IS NOT NULL, ''), group_concat(coalesce(vector, ''), '') {_SOME}"
 
 
 @dataclass(frozen=True)
@@ -152,35 +161,32 @@ class Store:
 
     def items(self, after: int, bits: int) -> tuple[Rows | None, int]:
         """The items written after this number, in the order they were inserted, and the sum of their checksums."""
-        cursor = self._db.execute(
-            "SELECT number, key, record, metadata, vector FROM items WHERE number > ? ORDER BY number", (after,)
-        )
         gathered, total = Gathered(), 0
-        while found := cursor.fetchmany(_AT_A_TIME):
-            rows, checks = self._rows(found, bits)[1:]
+        while True:
+            numbers, rows, checks = self._rows("number > ? ORDER BY number LIMIT ?", (after, _AT_A_TIME), bits)
+            if rows is None:
+                return gathered.rows(), total % _MODULUS
             gathered.append(rows)
             total += int(checks.sum(dtype=np.uint64))
-        return gathered.rows(), total % _MODULUS
+            after = int(numbers.max())
 
     def items_of(self, keys: Sequence[bytes], bits: int) -> tuple[NDArray[np.int64], Rows | None, NDArray[np.uint64]]:
         """The numbers, rows and checksums of the items that have one of these keys."""
-        found: list[Any] = []
+        gathered, numbers, checks = Gathered(), [_NO_NUMBERS], [_NO_CHECKS]
         for start in range(0, len(keys), _AT_A_TIME):
             wanted = json.dumps([key.decode() for key in keys[start : start + _AT_A_TIME]])
-            found += self._db.execute(
-                "SELECT number, key, record, metadata, vector FROM items "
-                "WHERE key IN (SELECT value FROM json_each(?)) ORDER BY number",
-                (wanted,),
-            ).fetchall()
-        if not found:
-            return np.zeros(0, dtype=np.int64), None, np.zeros(0, dtype=np.uint64)
-        return self._rows(found, bits)
+            found = self._rows("key IN (SELECT value FROM json_each(?)) ORDER BY number", (wanted,), bits)
+            if found[1] is not None:
+                numbers.append(found[0])
+                gathered.append(found[1])
+                checks.append(found[2])
+        return np.concatenate(numbers), gathered.rows(in_order=False), np.concatenate(checks)
 
     def removed(self, after: int, bits: int) -> tuple[NDArray[np.int64], Codes]:
         """The places and codes of the items removed or replaced by a write after this number."""
         found = self._db.execute("SELECT number, record FROM removed WHERE number > ?", (after,)).fetchall()
         numbers = np.fromiter((row[0] for row in found), dtype=np.int64, count=len(found))
-        records = self._records([row[1] for row in found], bits)
+        records = self._records(b"".join(bytes(row[1]) for row in found), len(found), bits)
         codes = np.ascontiguousarray(records["code"])
         right = checksums(numbers, _bare(records["place"], codes))
         if (right != records["checksum"]).any():
@@ -232,41 +238,44 @@ class Store:
         """An error that says the database cannot be trusted."""
         return FolderError(f"{self.path} is damaged ({what}): restore the folder from a copy")
 
-    def _rows(self, found: list[Any], bits: int) -> tuple[NDArray[np.int64], Rows, NDArray[np.uint64]]:
-        """Rows as SQLite gives them, verified."""
-        numbers, keys, raw, metadata, vectors = zip(*found, strict=True)
-        records = self._records(raw, bits)
-        if set(map(type, keys)) != {bytes}:
-            raise self.damaged("a key is not a text")
-        widths = {len(vector) for vector in set(vectors) if vector is not None}
-        if len(widths) > 1:
-            raise self.damaged("a vector has another length")
+    def _rows(
+        self, which: str, values: tuple[Any, ...], bits: int
+    ) -> tuple[NDArray[np.int64], Rows | None, NDArray[np.uint64]]:
+        """The numbers, rows and checksums of some items, verified. SQLite joins each column: a row costs no object."""
+        found = self._db.execute(_COLUMNS.format(which), values).fetchone()
+        count, numbers, keys, records, with_metadata, with_vector = found
+        if not count:
+            return _NO_NUMBERS, None, _NO_CHECKS
+        heads = self._records(records, count, bits)
         small = None
-        if widths:
-            width = widths.pop()
-            small = no_vectors(len(found), width)
-            there = [vector is not None for vector in vectors]
-            small[there] = np.frombuffer(b"".join(filter(None, vectors)), dtype=np.int8).reshape(-1, width)
-        texts = None if not any(metadata) else Texts.of([text or b"" for text in metadata])
-        places = np.ascontiguousarray(records["place"])  # a copy: the records need not stay
-        rows = Rows(places, np.ascontiguousarray(records["code"]), Texts.of(keys), texts, small)
-        for column in (rows.keys, rows.metadata):
-            if column is not None and np.count_nonzero(column.blob == 0) != len(found):
-                raise self.damaged("a text holds a NUL")
-        at = np.array(numbers, dtype=np.int64)
+        if with_vector:
+            has_vector, vectors = self._db.execute(_VECTORS.format(which), values).fetchone()
+            there = np.frombuffer(has_vector, dtype=np.uint8) == ord("1")
+            if len(vectors) % with_vector:
+                raise self.damaged("a vector has another length")
+            small = no_vectors(count, len(vectors) // with_vector)
+            small[there] = np.frombuffer(vectors, dtype=np.int8).reshape(with_vector, -1)
+        try:
+            texts = None
+            if with_metadata:
+                texts = Texts.joined(self._db.execute(_METADATA.format(which), values).fetchone()[0], count)
+            places = heads["place"].astype(compact_type(int(heads["place"].max())))
+            rows = Rows(places, np.ascontiguousarray(heads["code"]), Texts.joined(keys, count), texts, small)
+        except ValueError:
+            raise self.damaged("a text holds a NUL") from None
+        at = np.fromstring(numbers, dtype=np.int64, sep=",")
         checks = checksums(at, rows)
-        wrong = np.flatnonzero(checks != records["checksum"])
+        wrong = np.flatnonzero(checks != heads["checksum"])
         if len(wrong):
-            raise self.damaged(
-                f"the row of key {keys[int(wrong[0])][:80].decode(errors='replace')!r} fails its checksum"
-            )
+            key = rows.keys.blob_of(int(wrong[0]))[:80].decode(errors="replace")
+            raise self.damaged(f"the row of key {key!r} fails its checksum")
         return at, rows, checks
 
-    def _records(self, raw: Sequence[Any], bits: int) -> NDArray[Any]:
+    def _records(self, raw: bytes, count: int, bits: int) -> NDArray[Any]:
         dtype = _record_type(bytes_for(bits))
-        if set(map(type, raw)) - {bytes} or set(map(len, raw)) - {dtype.itemsize}:
+        if len(raw) != count * dtype.itemsize:
             raise self.damaged("a record has another length")
-        return np.frombuffer(b"".join(raw), dtype=dtype)
+        return np.frombuffer(raw, dtype=dtype)
 
     def _counted(self) -> int:
         """How many commits are known to have been made; 0 where the note is not whole."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..hamming.arrange import compact_type
 from ..hamming.scan import ranges
 
-_AT_A_TIME = 1 << 18
+_AT_A_TIME = 1 << 15
 
 
 class Texts:
@@ -34,8 +34,23 @@ class Texts:
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)) + 1
         return cls(np.frombuffer(joined, dtype=np.uint8), _offsets(lengths))
 
+    @classmethod
+    def joined(cls, blob: bytes, count: int) -> Texts:
+        """`count` texts with a NUL between each two."""
+        octets = np.frombuffer(blob + b"\0", dtype=np.uint8)
+        ends = np.flatnonzero(octets == 0)
+        if len(ends) != count:
+            raise ValueError(f"{len(ends)} texts, not {count}")
+        offsets = np.zeros(count + 1, dtype=compact_type(len(octets)))
+        offsets[1:] = ends + 1
+        return cls(octets, offsets)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def blob_of(self, position: int) -> bytes:
+        """One text as bytes, which may be no text at all where a file is damaged."""
+        return bytes(self.view[int(self.offsets[position]) : int(self.offsets[position + 1]) - 1])
 
     def lengths(self) -> NDArray[Any]:
         """How many bytes each text takes, its NUL included."""
@@ -58,14 +73,17 @@ class Texts:
         return [str(view[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
 
     def take(self, positions: NDArray[Any]) -> Texts:
-        """New texts: those at these positions, in their order."""
-        lengths = self.lengths()[positions]
-        offsets = _offsets(lengths)
+        """New texts: those at these positions, each given once, in their order."""
+        offsets = np.zeros(len(positions) + 1, dtype=self.offsets.dtype)
+        for start in range(0, len(positions), _AT_A_TIME):  # in pieces: no column of lengths beside the offsets
+            some = positions[start : start + _AT_A_TIME].astype(np.int64)
+            offsets[start + 1 : start + 1 + len(some)] = self.offsets[some + 1] - self.offsets[some]
+        np.cumsum(offsets, out=offsets)
         blob = np.empty(int(offsets[-1]), dtype=np.uint8)
         for start in range(0, len(positions), _AT_A_TIME):
-            some = slice(start, start + _AT_A_TIME)
-            part = ranges(self.offsets[positions[some]], lengths[some])
-            blob[int(offsets[start]) : int(offsets[start]) + len(part)] = self.blob[part]
+            some = positions[start : start + _AT_A_TIME]
+            ends = offsets[start : start + len(some) + 1]
+            blob[int(ends[0]) : int(ends[-1])] = self.blob[ranges(self.offsets[some], ends[1:] - ends[:-1])]
         return Texts(blob, offsets)
 
 
