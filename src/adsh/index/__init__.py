@@ -7,9 +7,9 @@ from typing import Any
 
 from ..errors import InputError
 from .base import Index
-from .matches import Match, Matches
+from .matches import Item, Match, Matches
 
-__all__ = ["Index", "Match", "Matches", "open_index"]
+__all__ = ["Index", "Item", "Match", "Matches", "open_index"]
 
 
 def open_index(location: str | Path, bits: int | None = None, *, model: Any = None, timeout: float = 10.0) -> Index:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from .matches import Matches
+from .matches import Item, Matches
 
 Ranking = Literal["hamming", "asymmetric"]
 
@@ -67,7 +67,19 @@ class Index(ABC):
         """All items of each code within a Hamming distance, nearest first; `offset` and `limit` page through them."""
 
     @abstractmethod
-    def items(self) -> Iterator[tuple[str, bytes, dict[str, Any] | None]]:
+    def get(self, keys: Sequence[str]) -> list[Item | None]:
+        """The items of these keys as they are stored; None for a key that is not there."""
+
+    @abstractmethod
+    def note(self, name: str, text: str) -> None:
+        """Keeps a short text beside the items, such as where the model lies. Durable when it returns."""
+
+    @abstractmethod
+    def noted(self, name: str) -> str | None:
+        """The text kept under this name."""
+
+    @abstractmethod
+    def items(self) -> Iterator[Item]:
         """Every item's key, code and metadata, in the order of insertion."""
 
     @abstractmethod

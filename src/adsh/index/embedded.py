@@ -32,7 +32,7 @@ from .about import About, load_projection, save_projection
 from .base import Index, Ranking
 from .checks import check_count, check_features, check_keys, check_number, check_outputs, metadata_texts
 from .export import to_faiss, to_npy, to_parquet
-from .matches import Matches
+from .matches import Item, Matches
 from .parts import Parts
 from .rows import Rows
 from .segment import Segment
@@ -186,16 +186,31 @@ class EmbeddedIndex(Index):
         """All items as columns, in the order of insertion; None where there are none."""
         return self._refresh().rows()
 
-    def items(self) -> Iterator[tuple[str, bytes, dict[str, Any] | None]]:
+    def get(self, keys: Sequence[str]) -> list[Item | None]:
+        """The items of these keys as they are stored; None for a key that is not there."""
+        encoded = check_keys(keys)
+        with self._lock, self._store.reading():
+            rows = self._store.items_of(encoded, self.bits)[1]
+        found = {} if rows is None else {item.key: item for item in _as_items(rows, slice(0, len(rows)))}
+        return [found.get(key) for key in keys]
+
+    def note(self, name: str, text: str) -> None:
+        """Keeps a short text beside the items."""
+        with self._lock, self._store.writing():
+            self._store.set_fact(f"note:{name}", text.encode())
+
+    def noted(self, name: str) -> str | None:
+        """The text kept under this name."""
+        with self._lock, self._store.reading():
+            stored = self._store.fact(f"note:{name}")
+        return None if stored is None else stored.decode()
+
+    def items(self) -> Iterator[Item]:
         """Every item's key, code and metadata, in the order of insertion."""
         rows = self.rows()
         for start in range(0, 0 if rows is None else len(rows), 1 << 14):
             assert rows is not None
-            some = slice(start, min(start + (1 << 14), len(rows)))
-            keys = rows.keys.at(some)
-            texts = [""] * len(keys) if rows.metadata is None else rows.metadata.at(some)
-            for key, code, text in zip(keys, rows.codes[some], texts, strict=True):
-                yield key, code.tobytes(), json.loads(text) if text else None
+            yield from _as_items(rows, slice(start, min(start + (1 << 14), len(rows))))
 
     def keys(self) -> list[str]:
         """Every key, in the order of insertion."""
@@ -415,6 +430,13 @@ def _check_folder(folder: Path, bits: int | None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FolderError(f"cannot make {folder}: {problem.strerror}") from None
+
+
+def _as_items(rows: Rows, some: slice) -> Iterator[Item]:
+    keys = rows.keys.at(some)
+    texts = [""] * len(keys) if rows.metadata is None else rows.metadata.at(some)
+    for key, code, text in zip(keys, rows.codes[some], texts, strict=True):
+        yield Item(key, code.tobytes(), json.loads(text) if text else None)
 
 
 def _same(one: Rows | None, other: Rows | None) -> bool:

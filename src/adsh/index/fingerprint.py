@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..files import find_whole
-from ..model_config import CONFIG, WEIGHTS, holds_model
+from ..files import digest, find_whole
+from ..model_config import ARRAYS, CONFIG, METHOD_FORMAT, WEIGHTS, holds_model, kind_of
 
 
 def model_fingerprint(model: Any) -> str:
@@ -17,7 +17,10 @@ def model_fingerprint(model: Any) -> str:
     if isinstance(model, str | Path):
         folder = Path(model)
         if holds_model(folder):
-            config = json.loads((find_whole(folder) / CONFIG).read_text(encoding="utf-8"))
+            whole = find_whole(folder)
+            if kind_of(folder) == METHOD_FORMAT:
+                return digest(whole / ARRAYS)
+            config = json.loads((whole / CONFIG).read_text(encoding="utf-8"))
             return str(config["files"][WEIGHTS]["sha256"])
         if isinstance(model, Path) or folder.is_dir() or not model.strip():
             raise InputError(

@@ -20,6 +20,14 @@ class Match(NamedTuple):
     metadata: Metadata
 
 
+class Item(NamedTuple):
+    """One item as it is stored."""
+
+    key: str
+    code: bytes
+    metadata: Metadata
+
+
 class Matches:
     """The items found for one query, nearest first; equal distances in the order of insertion."""
 

@@ -1,6 +1,7 @@
 """Filters on metadata: `{"class": "cat"}`, `{"year": {"ge": 2000, "lt": 2010}}`, `{"class": {"in": ["cat", "dog"]}}`.
 
-All named fields must agree. An item that lacks a field, or holds another type there, does not.
+All named fields must agree. An item that lacks a field, or holds another type there, does not; a list does where it
+holds what is wanted.
 """
 
 from __future__ import annotations
@@ -70,4 +71,6 @@ def _holds(test: str, found: Any, wanted: Any) -> bool:
 
 
 def _equal(found: Any, wanted: Any) -> bool:
+    if isinstance(found, list) and not isinstance(wanted, list):
+        return any(_equal(one, wanted) for one in found)
     return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
