@@ -144,6 +144,12 @@ class TestEach:
                 quick(name).fit(Y, labels, train=train).database_codes_, quick(name).fit(Y, labels).database_codes_
             )
 
+    def test_a_class_with_one_member_fits(self, name, blobs):
+        Y, labels = blobs
+        labels = labels.copy()
+        labels[7] = 9
+        assert len(quick(name, outer=1).fit(Y, labels).database_codes_) == 300
+
     def test_items_of_several_labels_fit(self, name, blobs):
         Y, labels = blobs
         hot = np.eye(4, dtype=int)[labels]
