@@ -115,6 +115,8 @@ class TestEach:
         np.testing.assert_array_equal(resumed.encode(blobs[0]), whole.encode(blobs[0]))
         np.testing.assert_array_equal(resumed.database_codes_, whole.database_codes_)
         assert [r["loss"] for r in resumed.history_] == [r["loss"] for r in whole.history_]
+        with pytest.raises(InputError, match="other data: training items"):
+            quick(name.removesuffix("_d")).fit(*blobs, train=np.arange(90), checkpoints=tmp_path / "c", resume=True)
         other = quick("dhn" if name.startswith("dsh") else "dsh")
         with pytest.raises(InputError, match="another configuration: method"):
             other.fit(*blobs, checkpoints=tmp_path / "c", resume=True)
