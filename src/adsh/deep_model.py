@@ -101,7 +101,8 @@ class DeepModel(ABC):
     ) -> None:
         """Trains a network and the table beside it, and keeps what was learned; `fit` of ADSH tells of the rest."""
         progress, choice, bits = Progress(self.progress), choose_device(self.device), self.bits
-        store = self._checkpoints(checkpoints, checkpoint_every, resume, overwrite, recipe, data)
+        marks = {**data, **getattr(table, "marks", {})}
+        store = self._checkpoints(checkpoints, checkpoint_every, resume, overwrite, recipe, marks)
         later = self._coded_later(table, items)
         if later is not None:
             items.read_through(later)  # they are coded after training: what cannot be read is told before it

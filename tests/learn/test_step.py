@@ -48,6 +48,26 @@ def test_without_averages_the_network_is_left_as_trained():
     assert torch.equal(network.weight, before)
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+def test_the_last_layer_may_learn_faster(optimizer):
+    network = adsh.create_network("mlp", 6, (4,))
+    step = Step(network, Recipe(optimizer=optimizer, lr=0.1, head_lr=10.0, outer=1, inner=1), 1, CPU)
+    step(torch.randn(8, 4), some_terms(8, 6))
+    rates = {id(p): group["lr"] for group in step.optimizer.param_groups for p in group["params"]}
+    assert {rates[id(p)] for p in network.head.parameters()} == {1.0}
+    assert {rates[id(p)] for p in network.hidden.parameters()} == {0.1}
+
+
+def test_any_slope_and_any_activation_train():
+    torch.manual_seed(0)
+    network = torch.nn.Linear(3, 2)
+    step = Step(network, Recipe(lr=0.5, weight_decay=0.0, outer=1, inner=1), 1, CPU, activation=torch.nn.Identity())
+    inputs, before = torch.randn(5, 3), network.weight.detach().clone()
+    seen = step(inputs, lambda outputs: outputs / 5)  # of the mean of |u|^2 / 2
+    expected = before - 0.5 * (seen.T @ inputs) / 5
+    assert torch.allclose(network.weight, expected, atol=1e-6)
+
+
 def test_mirrored_coding_is_the_mean_over_an_image_and_its_mirror_image():
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 4 * 5, 8)).eval()

@@ -115,6 +115,8 @@ class TestEach:
         np.testing.assert_array_equal(resumed.encode(blobs[0]), whole.encode(blobs[0]))
         np.testing.assert_array_equal(resumed.database_codes_, whole.database_codes_)
         assert [r["loss"] for r in resumed.history_] == [r["loss"] for r in whole.history_]
+        with pytest.raises(InputError, match="other data: training items"):
+            quick(name.removesuffix("_d")).fit(*blobs, train=np.arange(90), checkpoints=tmp_path / "c", resume=True)
         other = quick("dhn" if name.startswith("dsh") else "dsh")
         with pytest.raises(InputError, match="another configuration: method"):
             other.fit(*blobs, checkpoints=tmp_path / "c", resume=True)
@@ -143,6 +145,12 @@ class TestEach:
             np.testing.assert_array_equal(
                 quick(name).fit(Y, labels, train=train).database_codes_, quick(name).fit(Y, labels).database_codes_
             )
+
+    def test_a_class_with_one_member_fits(self, name, blobs):
+        Y, labels = blobs
+        labels = labels.copy()
+        labels[7] = 9
+        assert len(quick(name, outer=1).fit(Y, labels).database_codes_) == 300
 
     def test_items_of_several_labels_fit(self, name, blobs):
         Y, labels = blobs

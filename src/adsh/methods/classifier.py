@@ -41,8 +41,9 @@ class Classifier(Networked):
 
     def _classes(self, table: TrainingPoints, positions: Tensor) -> Tensor:
         """(b,) the class of each training point, an output's number."""
-        ids = table.label_sets.ids[positions.cpu().numpy()]
-        return torch.as_tensor(np.searchsorted(self._sets, ids), device=positions.device)
+        if table.classes is None or table.classes.device != positions.device:
+            table.classes = torch.as_tensor(np.searchsorted(self._sets, table.label_sets.ids), device=positions.device)
+        return table.classes[positions]
 
     def _loss(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
         return cross_entropy(outputs, self._classes(table, positions))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,9 @@ class TrainingPoints:
         self.bits, self.members, self.items = bits, members, len(labels)
         self.points = self.askers = len(members)
         self.label_sets = labels.take(members)
+        self.marks = {"training items": of_items(members)}  # of the run, for its checkpoints
         self.outputs = torch.zeros(0, bits)  # (n, c) as last seen, where a method keeps them
+        self.classes: Tensor | None = None  # (n,) a number for each label set, where a method tells them apart
         self._loss = loss
         self._similar: Similar | None = None
 
@@ -70,6 +73,11 @@ class TrainingPoints:
     def state_bytes(self, updates: int) -> int:
         """At most so many bytes."""
         return 4 * self.points * self.bits
+
+
+def of_items(indices: Indices) -> str:
+    """A short name for a choice of items."""
+    return blake2b(np.ascontiguousarray(indices).data, digest_size=16).hexdigest()
 
 
 class Similar:

@@ -1,0 +1,65 @@
+"""Puts the rows of results/cifar10/baselines.json as tables into docs/methods.md, between its two marks.
+
+python runs/methods_page.py
+"""
+
+import json
+from pathlib import Path
+
+START, END = "<!-- figures: runs/methods_page.py -->", "<!-- end of figures -->"
+PLAIN = ("lsh", "itq", "lin_lin", "fasth", "lfh", "sdh", "cosdish", "dsh", "dhn", "dpsh", "classifier")
+WHOLE = ("lin_v", "lfh_d", "sdh_d", "cosdish_d", "dsh_d", "dhn_d", "dpsh_d", "classifier_d", "adsh")
+BITS = (12, 24, 32, 48)
+PAPER = {  # Tables 1 and 2 of the paper, CNN-F or its features
+    "itq": (0.2611, 0.2734, 0.2865, 0.2957), "lin_lin": (0.6173, 0.6329, 0.6166, 0.5918),
+    "fasth": (0.6111, 0.6713, 0.6874, 0.7065), "lfh": (0.4342, 0.5988, 0.6551, 0.6745),
+    "sdh": (0.4866, 0.6328, 0.6457, 0.6539), "cosdish": (0.6048, 0.6684, 0.6871, 0.7068),
+    "dsh": (0.6370, 0.7493, 0.7803, 0.8086), "dhn": (0.6794, 0.7201, 0.7309, 0.7408),
+    "dpsh": (0.6863, 0.7276, 0.7406, 0.7520), "lin_v": (0.8197, 0.8011, 0.8055, 0.8021),
+    "lfh_d": (0.4743, 0.6384, 0.7598, 0.8142), "sdh_d": (0.7115, 0.8297, 0.8314, 0.8336),
+    "cosdish_d": (0.8431, 0.8666, 0.8738, 0.8724), "adsh": (0.8466, 0.9062, 0.9175, 0.9263),
+}  # fmt: skip
+
+
+def figure(value):
+    return "-" if value is None else f"{value:.4f}"[1:]
+
+
+def lines(rows, names):
+    """One line a method and variant: MAP at each length here, and in the paper."""
+    for name in names:
+        kinds = {(row["hash_function"], row["network"]) for row in rows if row["method"] == name}
+        for hash_function, network in sorted(kinds, key=str, reverse=True):
+            found = {
+                row["bits"]: row
+                for row in rows
+                if (row["method"], row["hash_function"], row["network"]) == (name, hash_function, network)
+            }
+            here = [figure(found[bits]["map_expected"] if bits in found else None) for bits in BITS]
+            alike = found[max(found)]
+            paper = [figure(value) for value in PAPER.get(name, (None,) * 4)] if hash_function != "ridge" else ["-"] * 4
+            called = f"`{name}`" + (f", {hash_function or network}" if hash_function or network else "")
+            cells = [called, *here, figure(alike["map_network"]), f"{alike['seconds']:,.0f} s", " ".join(paper)]
+            yield "| " + " | ".join(cells) + " |"
+
+
+def page(rows):
+    head = "| method | 12 | 24 | 32 | 48 bits | coded alike, longest | its seconds | the paper, on CNN-F |"
+    rule = "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    plain = [head, rule, *lines(rows, PLAIN)]
+    whole = [head, rule, *lines(rows, WHOLE)]
+    return "\n".join(
+        ["Learned from 5,000 items:", "", *plain, "", "Learned from the whole database of 58,000:", "", *whole]
+    )
+
+
+def main():
+    rows = [row for row in json.loads(Path("results/cifar10/baselines.json").read_text()) if row["seed"] == 0]
+    path = Path("docs/methods.md")
+    before, _, rest = path.read_text().partition(START)
+    after = rest.partition(END)[2]
+    path.write_text(f"{before}{START}\n{page(rows)}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
