@@ -34,14 +34,17 @@ def encode(network: nn.Module, items: Items, device: torch.device, recipe: Recip
 
 @contextmanager
 def seen_by_the_last_layer(network: nn.Module) -> Iterator[list[Tensor]]:
-    """A list that fills with the features of every batch that goes through; it stays empty without a `head`."""
+    """A list that fills with the features of every batch that goes through; it stays empty without such a layer.
+
+    That layer is `head`, or of a frozen network `top`.
+    """
     seen: list[Tensor] = []
 
     def keep(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         seen.append(inputs[0].detach().float().cpu())
 
-    head = getattr(network, "head", None)
-    hook = head.register_forward_pre_hook(keep) if isinstance(head, nn.Linear) else None
+    layer = getattr(network, "top", None) or getattr(network, "head", None)
+    hook = layer.register_forward_pre_hook(keep) if isinstance(layer, nn.Module) else None
     try:
         yield seen
     finally:

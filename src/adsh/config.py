@@ -111,6 +111,7 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 PRESETS = tuple(_PRESETS)
+PREFIX = "frozen:"  # of networks that stay as they are, with an mlp on their features: see networks.frozen
 
 
 def recipe(preset: str, network: str, *, multi_label: bool = False, **given: Any) -> Recipe:
@@ -120,6 +121,8 @@ def recipe(preset: str, network: str, *, multi_label: bool = False, **given: Any
     unknown = set(given) - {field.name for field in fields(Recipe)}
     if unknown:
         raise InputError(f"{unknown.pop()!r} is not a value of a recipe")
+    if network.startswith(PREFIX):
+        network = "mlp"  # is what is trained
     values = dict(_BY_NETWORK.get((preset, network), {}))
     if multi_label:
         values.update(_MULTI_LABEL.get(preset, {}))

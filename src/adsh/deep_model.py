@@ -28,12 +28,14 @@ from .data.feed import Feed
 from .data.fingerprint import Fingerprint
 from .device import DeviceChoice, choose_device, threads_for
 from .errors import AdshWarning, InputError, NotFittedError
+from .features_run import features_once
 from .hamming.bits import Codes, check_bits
 from .learn import LabelSets, LearnedCodes
 from .learn.loop import Record, Slopes, Standing, Table, learn
 from .learn.step import Activation
 from .model_folder import check_target, write
 from .networks import create_network
+from .networks.frozen import Frozen
 from .progress import Progress
 
 Indices = NDArray[np.int64]
@@ -83,6 +85,7 @@ class DeepModel(ABC):
     input_shape_: tuple[int, ...]
     fitted_params_: dict[str, Any]  # as they were when fit was called
     fingerprint_: Fingerprint  # of the data of the fit
+    features_: NDArray[np.float32]  # of a frozen network alone, and not saved: what it sees of the items trained on
 
     def _train(
         self,
@@ -98,6 +101,7 @@ class DeepModel(ABC):
         checkpoint_every: int = 1,
         resume: bool = False,
         overwrite: bool = False,
+        features: str | Path | None = None,
     ) -> None:
         """Trains a network and the table beside it, and keeps what was learned; `fit` of ADSH tells of the rest."""
         progress, choice, bits = Progress(self.progress), choose_device(self.device), self.bits
@@ -111,12 +115,21 @@ class DeepModel(ABC):
         with torch.random.fork_rng(devices=devices):
             torch.manual_seed(int(self.seed))
             network = self._network(bits, items.shape, recipe, table).to(choice.device)
+            trained = network  # or, of a frozen one, what is above its features
+            if isinstance(network, Frozen):
+                seen = features_once(
+                    network, asked, choice, path=None if features is None else Path(features), data=data,
+                    on_done=_told_both(progress.features, getattr(callback, "features", None)),
+                )  # fmt: skip
+                asked_first, trained, asked = asked, network.top, as_items(seen)
+                if asked_first is items:
+                    self.features_ = seen
             feed = Feed(asked, choice.device)
-            try_out(network, feed, bits)
+            try_out(trained, feed, bits)
             if save_to is not None:
                 check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
             if store is not None:
-                store.check_space(network, table.state_bytes(recipe.outer * recipe.samples))
+                store.check_space(trained, table.state_bytes(recipe.outer * recipe.samples))
 
             def at_start(standing: Standing) -> None:
                 if store is not None and overwrite:
@@ -141,9 +154,9 @@ class DeepModel(ABC):
                 if store is not None:
                     store.save(standing)
 
-            with threads_for(network, choice.device), feed:
+            with threads_for(trained, choice.device), feed:
                 history = learn(
-                    network,
+                    trained,
                     feed,
                     table,
                     recipe,
@@ -167,6 +180,15 @@ class DeepModel(ABC):
         """(n, bytes) packed codes of new items, by the network: u = sign(F(x))."""
         items = self._new_items(X)
         return encode(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
+
+    def encode_database(self, Y: Any) -> Codes:
+        """`encode` of the items it was fitted on, in their order; a frozen network need not see them again."""
+        if not hasattr(self, "features_"):
+            return self.encode(Y)
+        items = as_items(self.features_)
+        top = self.network_.top
+        assert isinstance(top, nn.Module)
+        return encode(top, items, self.device_.device, self.recipe_, range(len(items)))
 
     def outputs(self, X: Any) -> NDArray[np.float32]:
         """(n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
@@ -322,6 +344,15 @@ class DeepModel(ABC):
     def _check_fitted(self) -> None:
         if not hasattr(self, "code_table_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit, or adsh.load a saved model")
+
+
+def _told_both(one: Callable[[int, int], None], other: Callable[[int, int], None] | None) -> Callable[[int, int], None]:
+    def tell(done: int, total: int) -> None:
+        one(done, total)
+        if other is not None:
+            other(done, total)
+
+    return tell
 
 
 def _parameters(cls: type[DeepModel]) -> dict[str, inspect.Parameter]:

@@ -99,6 +99,7 @@ class ADSH(DeepModel):
         checkpoint_every: int = 1,
         resume: bool = False,
         overwrite: bool = False,
+        features: str | Path | None = None,
     ) -> ADSH:
         """Learns the codes of the database Y and the network.
 
@@ -116,6 +117,9 @@ class ADSH(DeepModel):
         iterations. With `resume`, training goes on from the last whole one, to the same codes and weights as if it
         had never stopped; one of another configuration or of other data is refused. With `overwrite`, those of an
         earlier run are forgotten once this one starts.
+
+        `features` is a .npy that keeps what a network "frozen:NAME" sees of the items: an interrupted fit goes on with
+        it. Without it they are in memory.
         """
         self._check_params()
         if labels is None and similarity is None and isinstance(Y, Dataset):
@@ -132,7 +136,7 @@ class ADSH(DeepModel):
         data = self._fingerprint(items, asked if queries is not None else None, table, similarity)
         self._train(
             items, asked, table, recipe, data, callback=callback, save_to=save_to, checkpoints=checkpoints,
-            checkpoint_every=checkpoint_every, resume=resume, overwrite=overwrite,
+            checkpoint_every=checkpoint_every, resume=resume, overwrite=overwrite, features=features,
         )  # fmt: skip
         return self
 

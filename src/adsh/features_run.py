@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from .data import Dataset, as_items
+from .data import Dataset, Items, as_items
 from .data.cache import create_npy
 from .data.feed import Feed
 from .data.fingerprint import Fingerprint, differences, fingerprint
@@ -83,15 +83,65 @@ def make_features(
     about = {"network": network, **_of_weights(maker), **fingerprint(items, dataset.labels)}
     file = _Growing(out, (len(items), int(maker.feature_size)), about, overwrite)  # type: ignore[arg-type]  # not a tensor
     before, started = file.done, time.perf_counter()
-    size = batch or int(getattr(maker, "evaluation_batch", _BATCH))
-    indices = [np.arange(at, min(at + size, len(items))) for at in range(before, len(items), size)]
-    with torch.inference_mode(), threads_for(maker, choice.device), Feed(items, choice.device) as feed:
-        for some, inputs in zip(indices, feed.epoch(indices), strict=True):
-            file.write(some, maker.features(inputs).float().cpu().numpy())  # type: ignore[operator]  # a method
-            if on_done is not None:
-                on_done(file.done, len(items))
+    _compute(maker, items, choice, file.write, before, batch, on_done)
     file.finish(dataset)
     return Made(out, file.shape, before, time.perf_counter() - started, choice)
+
+
+def features_once(
+    network: nn.Module,
+    items: Items,
+    choice: DeviceChoice,
+    *,
+    path: Path | None = None,
+    data: Fingerprint | None = None,
+    on_done: Callable[[int, int], None] | None = None,
+) -> NDArray[np.float32]:
+    """(n, d) what a network's `features` gives of every item: in memory, or in a file that is gone on with.
+
+    `data` is the fingerprint of the items; a file of other features is written anew.
+    """
+    shape = (len(items), int(network.feature_size))  # type: ignore[arg-type]  # not a tensor
+    if path is None:
+        features = np.empty(shape, dtype=np.float32)
+        _compute(network, items, choice, features.__setitem__, 0, None, on_done)
+        return features
+    about = {**_of_weights(network), **(data or {})}
+    try:
+        file = _Growing(path, shape, about, overwrite=False)
+    except InputError:
+        path.unlink(missing_ok=True)
+        file = _Growing(path, shape, about, overwrite=True)
+    _compute(network, items, choice, file.write, file.done, None, on_done)
+    file.finish()
+    kept: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return kept
+
+
+def forget(path: Path) -> None:
+    """Removes the file that `features_once` kept, and what it began."""
+    for one in (path, *_begun(path), _about(path)):
+        one.unlink(missing_ok=True)
+
+
+def _compute(
+    network: nn.Module,
+    items: Items,
+    choice: DeviceChoice,
+    write: Callable[[NDArray[Any], NDArray[Any]], None],
+    done: int,
+    batch: int | None,
+    on_done: Callable[[int, int], None] | None,
+) -> None:
+    """Features of the items from number `done` on, batch by batch."""
+    size = batch or int(getattr(network, "evaluation_batch", _BATCH))
+    indices = [np.arange(at, min(at + size, len(items))) for at in range(done, len(items), size)]
+    network.eval()
+    with torch.inference_mode(), threads_for(network, choice.device), Feed(items, choice.device) as feed:
+        for some, inputs in zip(indices, feed.epoch(indices), strict=True):
+            write(some, network.features(inputs).float().cpu().numpy())  # type: ignore[operator]  # a method
+            if on_done is not None:
+                on_done(int(some[-1]) + 1, len(items))
 
 
 class _Growing:
@@ -99,8 +149,8 @@ class _Growing:
 
     def __init__(self, out: Path, shape: tuple[int, int], about: Fingerprint, overwrite: bool) -> None:
         self.shape, self._out, self._about = shape, out, about
-        self._part, self._mark = out.with_name(f".{out.name}.part"), out.with_name(f".{out.name}.json")
-        self._described = beside(out, "about").with_suffix(".json")
+        self._part, self._mark = _begun(out)
+        self._described = _about(out)
         self.done, self._marked = 0, time.monotonic()
         self._rows: NDArray[Any] | None = None
         if overwrite:
@@ -132,21 +182,25 @@ class _Growing:
         if time.monotonic() - self._marked > _MARKED:
             self._write_mark()
 
-    def finish(self, dataset: Dataset) -> None:
-        """The file gets its name, once everything beside it is there."""
+    def finish(self, dataset: Dataset | None = None) -> None:
+        """The file gets its name, once everything beside it is there: the dataset's labels and keys, where given."""
         if self._rows is None:
             return
         self._write_mark()
+        if dataset is not None:
+            self._write_beside(dataset)
+        with replacing_file(self._described) as file:
+            file.write(json.dumps({"about": self._about}, indent=1).encode())
+        self._part.replace(self._out)
+        self._mark.unlink()
+
+    def _write_beside(self, dataset: Dataset) -> None:
         for what in ("labels", "classes"):  # of other features that were here before
             beside(self._out, what).unlink(missing_ok=True)
         if dataset.labels is not None:
             _save(beside(self._out, "labels"), plain_labels(dataset.labels))
             _save(beside(self._out, "classes"), np.array([str(name) for name in dataset.labels.names]))
         _save(beside(self._out, "keys"), np.array(dataset.keys[:]))
-        with replacing_file(self._described) as file:
-            file.write(json.dumps({"about": self._about}, indent=1).encode())
-        self._part.replace(self._out)
-        self._mark.unlink()
 
     def _write_mark(self) -> None:
         if isinstance(self._rows, np.memmap):
@@ -159,6 +213,15 @@ class _Growing:
         other = differences(self._about, (held or {}).get("about", {})) if held else ["nobody knows what of"]
         if other:
             raise InputError(f"{what} other features: {'; '.join(other)}. Give another --out, or --overwrite")
+
+
+def _begun(path: Path) -> tuple[Path, Path]:
+    """What an unfinished run leaves: the features so far, and how far it is."""
+    return path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.json")
+
+
+def _about(path: Path) -> Path:
+    return beside(path, "about").with_suffix(".json")
 
 
 def beside(path: Path, what: str) -> Path:
@@ -191,7 +254,7 @@ def _of_weights(network: nn.Module) -> Fingerprint:
     """A digest of all but the last layer."""
     digest = blake2b(digest_size=16)
     for name, tensor in network.state_dict().items():
-        if not name.startswith("head."):
+        if not name.startswith(("head.", "top.", "backbone.head.")):
             digest.update(name.encode() + tensor.cpu().numpy().tobytes())
     return {"weights": digest.hexdigest()}
 

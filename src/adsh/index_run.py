@@ -80,9 +80,12 @@ def make(
                 f"{location} holds {len(index):,} items already: give a new place, or add to it with adsh index add"
             )
 
+        seen = getattr(model, "features_", None)  # of a frozen network that was just trained
+
         def coded(indices: NDArray[np.int64]) -> tuple[Dataset, Codes, Vectors, list[tuple[str, str]]]:
             some = database.subset(indices)
-            return some, codes[indices], _features(model, some) if vectors else None, []
+            features = None if not vectors else _coded(model, some)[1] if seen is None else seen[indices]
+            return some, codes[indices], features, []
 
         return _put(index, len(database), database, Source(source, None, database), coded, report=report)
 
@@ -260,10 +263,6 @@ def _coded(model: Fitted, some: Dataset) -> tuple[Codes, Vectors]:
         return model.codes_and_features(some)
     features = as_items(some).take(np.arange(len(some)))
     return model.encode(some), features.reshape(len(features), -1).astype(np.float32)
-
-
-def _features(model: Fitted, some: Dataset) -> Vectors:
-    return _coded(model, some)[1]
 
 
 def _metadata(dataset: Dataset, at: int, source: Source) -> dict[str, Any]:

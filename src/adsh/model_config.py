@@ -16,10 +16,13 @@ CONFIG, WEIGHTS, CODES, ROW_NUMBERS, CARD = (
     "config.json", "model.safetensors", "codes.safetensors", "row_numbers.npy", "README.md",
 )  # fmt: skip
 ARRAYS = "arrays.safetensors"  # of a method without a network
-RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT = (
-    "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report",
+RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX, FEATURES = (
+    "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report", "index", "features.npy",
 )  # fmt: skip
-BESIDE_THE_MODEL = (RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT)  # what a run leaves: see run_folder
+BESIDE_THE_MODEL = (  # what a run leaves: see run_folder
+    RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX,
+    FEATURES, f".{FEATURES}.part", f".{FEATURES}.json", "features.about.json",
+)  # fmt: skip
 
 
 def holds_model(folder: Path) -> bool:

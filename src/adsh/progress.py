@@ -45,6 +45,13 @@ class Progress:
         else:
             print(line, file=self._stream, flush=True)
 
+    def features(self, done: int, total: int) -> None:
+        """How many items a frozen network has seen."""
+        if self._shown and self._animated:
+            print(
+                f"\radsh: features {done:,}/{total:,}\033[K", end="\n" * (done == total), file=self._stream, flush=True
+            )
+
     def phase(self, text: str) -> None:
         """What is done after the last iteration."""
         self._say(text)

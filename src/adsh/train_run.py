@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from . import __version__
+from . import __version__, config
+from .advice import advise, default_network
 from .checkpoints import found
 from .data import NAMED, ArrayDataset, Dataset, Split, as_items, open_source
 from .data.fingerprint import differences, fingerprint
 from .data.prepare import DISK, NONE, RAM
 from .deep_model import DeepModel
 from .device import choose_device
-from .errors import AdshWarning, FolderError, InputError
+from .errors import FolderError, InputError
 from .estimator import ADSH, load
+from .features_run import forget
 from .hamming.bits import check_bits
 from .inputs import Reading, about_reading, draw, made_ready
 from .learn.loop import Record
 from .method_run import Fitted, check_method, distinct_codes, keeps_checkpoints, made, training_seconds
-from .model_config import TENSORBOARD, holds_model
-from .networks import NETWORKS
+from .model_config import FEATURES, TENSORBOARD, holds_model
 from .run_folder import RunFolder, read_toml
 from .watch import Log, TensorBoard, Watcher, Watchers
 
-_LIGHT = ("linear", "mlp", "tiny", "dsh_net")  # networks that a CPU trains
-_SMALL_PICTURE = 48  # pixels
 _READING = ("network", "size", "cache", "cache_size", "skip_bad", "workers")  # what the reading of images depends on
 _NO_MATTER = ("device", "checkpoint_every", "tensorboard", "cache", "cache_size", "workers")  # to what comes out
 
@@ -99,6 +97,8 @@ class Trained:
     dataset: Dataset
     already: bool  # it had been finished before
     read: dict[str, Any]  # what the reading of images found: see `about_reading`
+    split: Split | None = None  # where it was drawn now
+    from_files: bool = False  # pictures in files, as people have them
 
 
 def default_out(settings: TrainSettings) -> Path:
@@ -132,18 +132,23 @@ def train(
         _check_data(run, dataset, model)
         return Trained(model, dataset, already=True, read={})
     check_bits(settings.bits)
-    choose_device(settings.device)
+    device = choose_device(settings.device).device.type
+    in_files = not isinstance(dataset, ArrayDataset)
+    if settings.network is None and settings.method == ADSH.name and in_files:
+        settings = replace(settings, network=default_network(device))
     asked = {name: getattr(settings, name) for name in _READING}
+    if in_files and settings.network is not None and settings.size is None:  # none need be kept larger
+        asked["size"] = config.recipe(settings.preset, settings.network).size or None
     prepared = made_ready(dataset, **asked, reading=reading)
     drawn = draw(prepared, settings.protocol, settings.split_seed, skip_copies=settings.skip_copies)
     read = about_reading(prepared, drawn)
     database = prepared.dataset.subset(drawn.parts.database)
     items = as_items(database, "the database")
     shape = items.shape
-    model = _model(settings, shape)
+    model = _model(settings, shape, device)
     used = {
         "network": getattr(model, "network", None),
-        "size": settings.size if isinstance(dataset, ArrayDataset) else shape[0],
+        "size": shape[0] if in_files else settings.size,
     }
     board = TensorBoard(out / TENSORBOARD) if settings.tensorboard else None
     others = [each for each in (board, watcher) if each is not None]
@@ -156,13 +161,15 @@ def train(
                 _Beside(run, {**asdict(settings), **used}, drawn.parts, read, overwrite), Log(run), *others
             ),
             save_to=out,
+            **({"features": out / FEATURES} if _is_frozen(model) else {}),
             **_kept(model, settings, run, resume=resume, overwrite=overwrite),
         )
     finally:
         if board is not None:
             board.close()
+    forget(out / FEATURES)  # the model has them in view as long as it is at hand
     run.log("saved", rows=distinct_codes(model), seconds=round(training_seconds(model), 3))
-    return Trained(model, prepared.dataset, already=False, read=read)
+    return Trained(model, prepared.dataset, already=False, read=read, split=drawn.parts, from_files=in_files)
 
 
 class _Beside:
@@ -253,14 +260,18 @@ def _kept(model: Fitted, settings: TrainSettings, run: RunFolder, *, resume: boo
     }
 
 
-def _model(settings: TrainSettings, shape: tuple[int, ...]) -> Fitted:
+def _is_frozen(model: Fitted) -> bool:
+    return isinstance(model, ADSH) and isinstance(model.network, str) and model.network.startswith(config.PREFIX)
+
+
+def _model(settings: TrainSettings, shape: tuple[int, ...], device: str) -> Fitted:
     if settings.method != ADSH.name:
         model = made(settings, shape)
         if isinstance(model, DeepModel):
-            _advise(settings, str(model.network), shape)
+            advise(str(model.network), shape, settings.source, device, given=settings.network is not None)
         return model
     network = settings.network or ("mlp" if len(shape) == 1 else "tiny")
-    _advise(settings, network, shape)
+    advise(network, shape, settings.source, device, given=settings.network is not None)
     given = {name: getattr(settings, name) for name in ("gamma", "samples", "outer", "inner", "batch_size", "lr")}
     return ADSH(
         settings.bits,
@@ -273,20 +284,6 @@ def _model(settings: TrainSettings, shape: tuple[int, ...]) -> Fitted:
         progress=False,
         **given,
     )
-
-
-def _advise(settings: TrainSettings, network: str, shape: tuple[int, ...]) -> None:
-    """What a newcomer should know before a long or a poor run."""
-    features = f"adsh features {settings.source} --out features.npy, then adsh train features.npy"
-    if settings.network is None and len(shape) == 3 and max(shape) > _SMALL_PICTURE:
-        warnings.warn(
-            f"no --network is given, so {network} is trained, from scratch. For photographs a pre-trained network sees "
-            f"far more: {features}; or, on a GPU, --network efficientnet_lite2",
-            AdshWarning,
-            stacklevel=4,
-        )
-    elif network in NETWORKS and network not in _LIGHT and choose_device(settings.device).device.type == "cpu":
-        warnings.warn(f"training {network} on a CPU takes hours; seconds: {features}", AdshWarning, stacklevel=4)
 
 
 def _checked(value: Any, kind: str, what: str) -> Any:

@@ -36,6 +36,12 @@ class Watchers:
         for watcher in self._watchers:
             watcher(record)
 
+    def features(self, done: int, total: int) -> None:
+        """Tells those who listen."""
+        for watcher in self._watchers:
+            if hasattr(watcher, "features"):
+                watcher.features(done, total)
+
     def phase(self, text: str) -> None:
         """Tells those who listen."""
         for watcher in self._watchers:

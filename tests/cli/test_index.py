@@ -28,7 +28,22 @@ def photos(tmp_path):
 
 @pytest.fixture
 def index(adsh, photos):
-    trained = adsh("train", "photos", "--network", "tiny", "--bits", 12, "--outer", 4, "--size", 16, "--out", "m")
+    trained = adsh(
+        "train",
+        "photos",
+        "--network",
+        "tiny",
+        "--bits",
+        12,
+        "--outer",
+        4,
+        "--size",
+        16,
+        "--out",
+        "m",
+        "--no-report",
+        "--no-index",
+    )
     assert trained.status == 0, trained.err
     built = adsh("index", "build", "i", "--model", "m", "--json")
     assert built.status == 0, built.err
@@ -131,7 +146,23 @@ def test_wrong_commands_are_answered_in_one_line(adsh, index, refused, tmp_path)
     assert "no key is given" in refused("index", "remove", index)
     adsh("index", "add", index, "new")
     assert (
-        adsh("train", "new", "--network", "tiny", "--bits", 12, "--outer", 1, "--size", 16, "--out", "m2").status == 0
+        adsh(
+            "train",
+            "new",
+            "--network",
+            "tiny",
+            "--bits",
+            12,
+            "--outer",
+            1,
+            "--size",
+            16,
+            "--out",
+            "m2",
+            "--no-report",
+            "--no-index",
+        ).status
+        == 0
     )
     assert "codes of two models cannot be compared" in refused("search", index, "photos/cat/00.jpg", "--model", "m2")
     (tmp_path / "m").rename(tmp_path / "gone")

@@ -94,7 +94,7 @@ class TrainingBar:
         self.done = self.total = 0
         self._bar: Any = None
         self._said = time.monotonic()
-        self.reading = ReadingBar()
+        self.reading, self.features = ReadingBar(), ReadingBar("features")
 
     def started(self, facts: dict[str, Any]) -> None:
         """Shows what was chosen, and the bar."""
@@ -132,6 +132,7 @@ class TrainingBar:
     def close(self) -> None:
         """Leaves the bar as it stands."""
         self.reading.close()
+        self.features.close()
         if self._bar is not None:
             self._bar.stop()
 

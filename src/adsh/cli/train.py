@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .flags import SOURCE_HELP, Cache, CacheSize, Device, Json, Labels, Root, Size, SkipBad, Workers
-from .show import Stopped, TrainingBar, as_json, facts, list_bad, read_in_words
+from .show import ReadingBar, Stopped, TrainingBar, as_json, facts, list_bad, read_in_words
+
+if TYPE_CHECKING:
+    from ..ready import Ready
 
 EXAMPLE = "adsh train digits --bits 24 --network tiny --checkpoint-every 1 --out digits-24"
 
@@ -67,6 +71,12 @@ def command(
         Path | None, typer.Option(help="A TOML of a run, such as run.toml beside a model; flags go over it.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The model's folder.  [default: SOURCE-BITSbits]")] = None,
+    report: Annotated[
+        bool | None, typer.Option(help="Judge the model and write OUT/report.  [default: for pictures in files]")
+    ] = None,
+    index: Annotated[
+        bool | None, typer.Option(help="Make an index to search, OUT/index.  [default: for pictures in files]")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the folder.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run left there.")] = False,
     json: Json = False,
@@ -83,6 +93,7 @@ def command(
     from ..files import find_file
     from ..method_run import distinct_codes, training_seconds
     from ..model_config import RUN
+    from ..ready import make_ready
     from ..train_run import TrainSettings, default_out, train
 
     flags: dict[str, Any] = {
@@ -106,6 +117,14 @@ def command(
         raise Stopped(_how_to_go_on(display, out, bool(settings.checkpoint_every))) from None
     finally:
         display.close()
+    wanted = {
+        name: not trained.already and (trained.from_files if flag is None else flag)
+        for name, flag in (("report", report), ("index", index))
+    }
+    ready = None
+    if any(wanted.values()):
+        with closing(ReadingBar("putting in")) as bar:
+            ready = make_ready(trained, out, settings.source, **wanted, on_put=bar)
     model = trained.model
     seconds = training_seconds(model)
     network_name = str(getattr(model, "network", None) or "no network")
@@ -123,6 +142,7 @@ def command(
         "device": str(model.device_),
         "already_finished": trained.already,
         **({"read": trained.read} if trained.read else {}),
+        **(_told(ready) if ready else {}),
     }
     if json:
         as_json(told)
@@ -136,10 +156,32 @@ def command(
             + (f", loss {last['loss']:.4f}" if last else ""),
             "device": told["device"],
             **({"items": read_in_words(trained.read)} if trained.read else {}),
-            "next": f"adsh evaluate {out} --out {out / 'report'}",
+            **(_shown(ready) if ready else {}),
+            "next": f"adsh search {out / 'index'} IMAGE --html found.html"
+            if ready and ready.index
+            else f"adsh evaluate {out} --out {out / 'report'}",
         }
     )
     list_bad(trained.read)
+
+
+def _told(ready: Ready) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    if ready.evaluation is not None:
+        told["report"] = str(ready.page)
+        told["map"] = {name: column.map_expected for name, column in ready.evaluation.columns.items()}
+    return told | ({"index": str(ready.index)} if ready.index is not None else {})
+
+
+def _shown(ready: Ready) -> dict[str, str]:
+    shown = {}
+    if ready.evaluation is not None:
+        maps = ", ".join(f"{column.map_expected:.4f} {name}" for name, column in ready.evaluation.columns.items())
+        shown["MAP"] = f"{maps}; {ready.evaluation.queries:,} held-out items ask"
+        shown["report"] = str(ready.page)
+    if ready.put is not None:
+        shown["index"] = f"{ready.index}: {ready.put.new:,} items"
+    return shown
 
 
 def _how_to_go_on(display: TrainingBar, out: Path, checkpoints: bool) -> str:

@@ -129,7 +129,7 @@ def evaluate_model(
     parts, run = _about(model)
     return evaluate_codings(
         model.encode(queries),
-        {LEARNED: codes, NETWORK: model.encode(database)},
+        {LEARNED: codes, NETWORK: model.encode_database(database)},
         queries,
         query_labels,
         database,

@@ -123,6 +123,10 @@ class Method(ABC):
             self.save(save_to)
         return self
 
+    def encode_database(self, Y: Any) -> Codes:
+        """`encode` of the items it was fitted on, in their order."""
+        return self.encode(Y)
+
     def encode(self, X: Any) -> Codes:
         """(n, bytes) packed codes of any items, by the hash function."""
         if not hasattr(self, "hash_"):

@@ -17,8 +17,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..config import PREFIX
 from ..errors import AdshWarning, InputError
 from ..hamming.bits import check_bits
+from .frozen import freeze
 from .weights import LoadedWeights, load_pretrained, load_weights
 
 __all__ = ["NETWORKS", "LoadedWeights", "create_network", "input_size", "load_weights"]
@@ -49,7 +51,7 @@ _NETWORKS = {
     **{f"resnet{depth}": _Entry(IMAGES, "resnet", {"depth": depth}) for depth in (18, 34, 50)},
     **{f"efficientnet_lite{i}": _Entry(IMAGES, "efficientnet_lite", {"variant": i}, PRETRAINED) for i in range(3)},
 }
-_TIMM = "timm:"
+_TIMM, _OF_THE_TOP = "timm:", ("hidden", "noise")  # options of frozen.freeze
 
 NETWORKS = tuple(_NETWORKS)
 
@@ -60,7 +62,10 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
     Options are the network's own (for images mostly `size`, the side they are resized to on the device), and
     `weights`: "pretrained", the path of a weight file, or None for a random start. EfficientNet-Lite and
     timm's networks start pretrained, the others at random. `adsh_weights` of the network tells what was filled.
+    "frozen:NAME" is the network NAME left as it is with an mlp on its features, of `hidden` units.
     """
+    if isinstance(name, str) and name.startswith(PREFIX):
+        return _frozen(name.removeprefix(PREFIX), bits, input_shape, options)
     entry, shape = _find(name), tuple(int(side) for side in input_shape)
     if len(shape) != (1 if entry.takes == FEATURES else 3):
         other = [n for n, kind in _NETWORKS.items() if kind.takes != entry.takes]
@@ -89,9 +94,23 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
     return network
 
 
+def _frozen(name: str, bits: int, input_shape: Sequence[int], options: dict[str, Any]) -> nn.Module:
+    if _find(name).takes == FEATURES:
+        raise InputError(f"network {PREFIX + name!r}: {name} takes features: freeze one of images, or use mlp")
+    of_top = {key: value for key, value in options.items() if key in _OF_THE_TOP}
+    backbone = create_network(name, 1, input_shape, **{k: v for k, v in options.items() if k not in _OF_THE_TOP})
+    if not callable(getattr(backbone, "features", None)):
+        raise InputError(f"network {PREFIX + name!r}: {name} gives no features to train on")
+    network = freeze(backbone, check_bits(bits), **of_top)
+    inner: dict[str, Any] = backbone.adsh_spec["options"]  # type: ignore[index,assignment]  # not a module
+    network.adsh_spec = {"name": PREFIX + name, "options": {**inner, **of_top}}  # type: ignore[assignment]  # not a module
+    network.adsh_weights = getattr(backbone, "adsh_weights", None)  # type: ignore[assignment]  # not a module
+    return network
+
+
 def input_size(name: str, **options: Any) -> int | None:
     """The side of the images a network works on, so that none need be kept larger; None for one of features."""
-    if _find(name).takes == FEATURES:
+    if not name.startswith(PREFIX) and _find(name).takes == FEATURES:
         return None
     with torch.device("meta"):  # no weights are made
         network = create_network(name, 1, (_ANY_SIZE, _ANY_SIZE, 3), **{**options, "weights": None})
@@ -102,5 +121,7 @@ def _find(name: str) -> _Entry:
     if isinstance(name, str) and name.startswith(_TIMM) and len(name) > len(_TIMM):
         return _Entry(IMAGES, "timm_network", {"model": name.removeprefix(_TIMM)}, PRETRAINED)
     if name not in _NETWORKS:
-        raise InputError(f"network={name!r}: choose one of {', '.join(NETWORKS)}, timm:NAME, or pass a torch.nn.Module")
+        raise InputError(
+            f"network={name!r}: choose one of {', '.join(NETWORKS)}, timm:NAME, frozen:NAME, or pass a torch.nn.Module"
+        )
     return _NETWORKS[name]
