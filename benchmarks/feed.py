@@ -1,7 +1,7 @@
 """Images a second into the network, for each way of keeping them, beside what the network itself can take.
 
     python benchmarks/feed.py            2,000 JPEG files of 320 x 240, at 64 with `tiny` and at 224
-    python benchmarks/feed.py --small    a tenth
+    python benchmarks/feed.py --images 500 --only-feed     fewer, and without the reading of every file once
 
 The files are made first, so they are in the system's own cache: what is measured is decoding and handing over, not
 the disk. Batches of 128 in random order, as Algorithm 1 reads them. `training` is a step of `tiny` on every batch of
@@ -150,18 +150,20 @@ def measure_filling(root: Path) -> dict[str, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--images", type=int, default=2_000)
+    parser.add_argument("--only-feed", action="store_true")
     parser.add_argument("--device", default="auto")
     arguments = parser.parse_args()
-    count = 200 if arguments.small else 2_000
+    count = arguments.images
     choice = choose_device(arguments.device)
     figures: dict[str, Any] = {"device": str(choice), "images": count, "unit": "images/s"}
     with tempfile.TemporaryDirectory() as folder:
         root = write_files(Path(folder) / "images", count)
-        figures["reading all once, at 224"] = measure_filling(root)
+        if not arguments.only_feed:
+            figures["reading all once, at 224"] = measure_filling(root)
         for size in (64, 224):
             figures[f"at {size}"] = measure_feeds(root, size, choice.device, Path(folder) / "cache")
-    for name, value in figures["reading all once, at 224"].items():
+    for name, value in figures.get("reading all once, at 224", {}).items():
         print(f"reading all once, {name:<34}{value:>10,} images/s")
     for size in (64, 224):
         held = figures[f"at {size}"]
@@ -169,8 +171,9 @@ def main() -> None:
         for name, values in held["ways"].items():
             print(f"{name:<42}{values['feed']:>10,}{values.get('training', ''):>10}")
         print(f"{'the step of tiny alone':<42}{'':>10}{held['the step of tiny alone'] or '':>10}")
-    if not arguments.small:
-        print(record.write("feed", figures, ("numpy", "pillow", "torch")))
+    if count >= 500:  # fewer are for a look
+        name = "feed" if choice.device.type == "cpu" else f"feed-{choice.device.type}"
+        print(record.write(name, figures, ("numpy", "pillow", "torch")))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Reference runs: ADSH on every code length and split, one after the other, rows into OUT/summary.json.
 
-    python runs/reference.py cifar10 --protocol 59k --network efficientnet_lite2 --size 224 --out results/cifar10
+    python runs/reference.py cifar10 --protocol 59k --network efficientnet_lite2 --out results/cifar10
 
-Rows of the same method, preset, network, bits, protocol and split seed are replaced; others are kept.
+A split's seed is also that of its training. Rows of the same method, preset, network, bits, protocol and split seed are
+replaced; others are kept.
 """
 
 import argparse
@@ -53,7 +54,7 @@ def main():
                 continue
             options = {"size": given.size} if given.size else None
             model = adsh.ADSH(
-                bits, network=given.network, network_options=options, preset=given.preset, outer=given.outer
+                bits, network=given.network, network_options=options, preset=given.preset, outer=given.outer, seed=seed
             )
             model.fit(database)
             judged = evaluate_model(model, queries, queries.labels, database, database.labels, k=given.k, cases=0)
@@ -64,7 +65,8 @@ def main():
                 "map_stable": round(learned.map_stable, 5), "map_network": round(network.map_expected, 5),
                 "seconds": round(sum(r["seconds"] for r in model.history_), 2), "device": str(model.device_),
                 "commit": commit(), "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
-                "size": given.size, "k": given.k, "outer": model.recipe_.outer,
+                "size": given.size or model.recipe_.size, "k": given.k, "outer": model.recipe_.outer,
+                "code_update_seconds": round(sum(r["code_update_seconds"] for r in model.history_), 3),
                 "distinct_codes": learned.distinct_codes,
             }  # fmt: skip
             rows = [other for other in rows if any(other[name] != row[name] for name in KEY)] + [row]

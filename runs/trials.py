@@ -1,9 +1,10 @@
-"""Trials of recipes on CIFAR-10, judged on 1,000 images held out of the database; a line of JSON each.
+"""Trials of recipes on CIFAR-10, judged on 5,000 images held out of the database; a line of JSON each.
 
     python runs/trials.py LOG.jsonl '{"name": "longer", "outer": 90}' '{"name": "crops", "crop": 0.5, "shift": 0}'
 
 Keys of a trial: name, network, bits, split (a seed), seed, options (of the network), and any value of a recipe. The
-queries of protocol `59k` are never looked at: 100 images a class more are held out, and ask in their place.
+queries of protocol `59k` are never looked at: 500 images a class more are held out, and ask in their place. Two
+trainings of one recipe differ by .003 on 1,000 images, as much as most recipes do: the first trials, of 1,000, show it.
 """
 
 import json
@@ -23,7 +24,7 @@ from adsh.evaluate import metrics
 RECIPE = {field.name for field in fields(Recipe)}
 
 
-def held_out(labels, database, seed, count=100):
+def held_out(labels, database, seed, count=500):
     """`count` a class of the database, drawn from the seed: (validation, the rest)."""
     rng = np.random.default_rng([seed, 1])
     drawn = np.concatenate([rng.choice(database[labels[database] == k], count, replace=False) for k in range(10)])
@@ -48,7 +49,8 @@ def trial(dataset, settings):
         "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
         "seconds": round(sum(r["seconds"] for r in model.history_), 2),
         "images": model.recipe_.outer * model.recipe_.samples * model.recipe_.inner,
-        "rows": len(model.code_table_.count), "device": str(model.device_),
+        "code_update_seconds": round(sum(r["code_update_seconds"] for r in model.history_), 3),
+        "rows": len(model.code_table_.count), "held_out": len(asking), "device": str(model.device_),
     }  # fmt: skip
     for mirror in (False, True):
         model.recipe_ = replace(model.recipe_, mirror=mirror)

@@ -15,6 +15,7 @@ __all__ = [
     "load",
     "methods",
     "metrics",
+    "open_index",
 ]
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .errors import AdshError, AdshWarning
     from .estimator import ADSH, load
     from .evaluate import metrics
+    from .index import open_index
     from .learn.labels import LabelSets
     from .networks import create_network
 
@@ -34,6 +36,7 @@ _HOMES = {
     "evaluate": "evaluate",
     "methods": "methods",
     "metrics": "evaluate",
+    "open_index": "index",
     "AdshError": "errors",
     "AdshWarning": "errors",
 }

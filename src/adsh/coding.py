@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -29,6 +30,23 @@ def outputs(network: nn.Module, items: Items, device: torch.device, recipe: Reci
 def encode(network: nn.Module, items: Items, device: torch.device, recipe: Recipe, indices: Which) -> Codes:
     """(n, bytes) packed codes; the outputs of a large collection never exist at once."""
     return np.concatenate([pack(batch.cpu().numpy()) for batch in outputs(network, items, device, recipe, indices)])
+
+
+@contextmanager
+def seen_by_the_last_layer(network: nn.Module) -> Iterator[list[Tensor]]:
+    """A list that fills with the features of every batch that goes through; it stays empty without a `head`."""
+    seen: list[Tensor] = []
+
+    def keep(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        seen.append(inputs[0].detach().float().cpu())
+
+    head = getattr(network, "head", None)
+    hook = head.register_forward_pre_hook(keep) if isinstance(head, nn.Linear) else None
+    try:
+        yield seen
+    finally:
+        if hook is not None:
+            hook.remove()
 
 
 def told_weights(network: nn.Module) -> str | None:

@@ -38,6 +38,9 @@ class Recipe:
     reshuffle: bool = True  # new mini-batches every inner epoch
     head_std: float | None = None  # last layer drawn from normal(0, head_std)
     # for images
+    size: int = 0  # the side they are resized to, on the device; 0 for the network's own
+    start_size: int = 0  # a smaller side to begin with, for speed; 0 for none
+    start_share: float = 0.5  # of the outer iterations at that side
     shift: float = 0.0  # moved by up to this share of the side, the edge repeated
     flip: bool = False  # mirrored, every other time
     crop: float = 0.0  # a random resized crop of at least this share of the area; 0 for none
@@ -53,6 +56,13 @@ class Recipe:
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name}={value!r}: give a whole number of at least 1")
             object.__setattr__(self, name, int(value))
+        for name in ("size", "start_size"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+                raise InputError(f"{name}={value!r}: give a side in pixels, or 0")
+            object.__setattr__(self, name, int(value))
+        if isinstance(self.start_share, bool) or not 0 <= self.start_share <= 1:
+            raise InputError(f"start_share={self.start_share!r}: give a share, 0 to 1")
         for name in ("gamma", "lr"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < float("inf"):
@@ -74,8 +84,9 @@ _PRESETS: dict[str, Recipe] = {
         compile="reduce-overhead",
     ),
     "fast": Recipe(
-        samples=8192, outer=15, inner=1, batch_size=256, optimizer="adamw", lr=1e-3, schedule="cosine",
-        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.99, bf16=True,
+        samples=8192, outer=22, inner=1, batch_size=512, optimizer="adamw", lr=6e-4, schedule="cosine",
+        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.95, bf16=True,
+        compile="reduce-overhead",
     ),
 }  # fmt: skip
 
@@ -92,7 +103,8 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "linear"): {**_SMALL, "outer": 50, "inner": 2, "lr": 1e-2},
     ("modern", "mlp"): {**_SMALL, "outer": 50, "inner": 3, "lr": 3e-3},
     ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
-    ("modern", "efficientnet_lite2"): {"outer": 40},
+    ("modern", "efficientnet_lite2"): {"outer": 44, "size": 224, "lr": 4e-4},
+    **{("fast", f"efficientnet_lite{i}"): {"size": 128} for i in range(3)},
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
     ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},
     ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},

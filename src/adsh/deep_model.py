@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from . import config
 from .checkpoints import Checkpoints, found
-from .coding import encode, outputs, told_weights, try_out
+from .coding import encode, outputs, seen_by_the_last_layer, told_weights, try_out
 from .data import Items, as_items
 from .data.augment import augmentation
 from .data.feed import Feed
@@ -174,6 +174,17 @@ class DeepModel(ABC):
         batches = outputs(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
         return np.concatenate([batch.cpu().numpy() for batch in batches])
 
+    def codes_and_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
+        """The codes of new items and, in the same pass, (n, d) what the last layer saw; None where it has none."""
+        items = self._new_items(X)
+        with seen_by_the_last_layer(self.network_) as seen:
+            codes = self.encode(X)
+        if not seen:
+            return codes, None
+        if self.recipe_.mirror and len(items.shape) == 3:  # each batch, then its mirror image
+            seen = [(plain + mirrored) / 2 for plain, mirrored in zip(seen[::2], seen[1::2], strict=True)]
+        return codes, torch.cat(seen).numpy()
+
     @property
     def database_codes_(self) -> Codes:
         """(n, bytes) packed codes of the database: as learned, or by the network for points without a label."""
@@ -285,7 +296,8 @@ class DeepModel(ABC):
             if self.network_options:
                 raise InputError("network_options go with a network's name: set them on the module itself")
             return copy.deepcopy(self.network)
-        network = self._built(self.network, shape, self.network_options or {}, table.bits)
+        options = {"size": recipe.size} if recipe.size and len(shape) == 3 else {}
+        network = self._built(self.network, shape, {**options, **(self.network_options or {})}, table.bits)
         head = getattr(network, "head", None)
         if recipe.head_std is not None and isinstance(head, nn.Linear):
             nn.init.normal_(head.weight, std=recipe.head_std)

@@ -21,6 +21,10 @@ class FolderError(AdshError, OSError):
     """A folder, of a model or a report, that cannot be read or written."""
 
 
+class BusyError(AdshError, TimeoutError):
+    """Another process kept writing to an index for longer than was waited."""
+
+
 class MissingExtraError(AdshError, ImportError):
     """An optional dependency is not installed; the message holds the command that adds it."""
 

@@ -36,8 +36,12 @@ def open_run(
     protocol: str | None = None,
     split_seed: int | None = None,
     device: str | None = None,
+    to_judge: bool = True,
 ) -> Judged:
-    """The model and the split it is to be judged on. Refused where the database is not the one it learned."""
+    """The model and the split it is to be judged on. Refused where the database is not the one it learned.
+
+    A run that left no queries is refused too, unless it is not to be judged.
+    """
     run = RunFolder(folder)
     model = load(folder, device=device)
     trained = run.read_run().get("train", {})
@@ -60,7 +64,7 @@ def open_run(
             prepared.dataset,
             draw(prepared, chosen, seed, skip_copies=trained.get("skip_copies", False)).parts,
         )
-    if not len(parts.queries):
+    if to_judge and not len(parts.queries):
         raise InputError(f"protocol {parts.protocol!r} leaves no queries: train with one that does, such as holdout")
     parts.check(len(dataset))
     database = dataset.subset(parts.database)

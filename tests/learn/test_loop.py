@@ -215,7 +215,19 @@ def test_presets_carry_the_values_their_sources_name():
     assert (type(given.outer), type(given.gamma)) == (int, float)
 
 
-@pytest.mark.parametrize("values", [{"outer": 0}, {"samples": 1.5}, {"batch_size": -1}, {"gamma": -1.0}, {"lr": "a"}])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"outer": 0},
+        {"samples": 1.5},
+        {"batch_size": -1},
+        {"gamma": -1.0},
+        {"lr": "a"},
+        {"size": -1},
+        {"start_size": 1.5},
+        {"start_share": 2},
+    ],
+)
 def test_values_outside_their_range_are_refused(values):
     with pytest.raises(InputError, match=next(iter(values))):
         recipe("modern", "mlp", **values)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import adsh
+import adsh.networks.preprocess
 from adsh.config import Recipe
 from adsh.data.augment import RandomFlip, RandomResizedCrop, RandomShift, augmentation
 from adsh.learn import CodeTable
@@ -116,3 +117,39 @@ def test_an_augmented_run_repeats_itself():
 def test_an_unknown_value_of_a_recipe_is_refused(blobs):
     with pytest.raises(adsh.AdshError, match="'flop' is not a value of a recipe"):
         adsh.ADSH(8, outer=1, recipe={"flop": True}).fit(*blobs)
+
+
+def test_images_are_smaller_in_the_first_outer_iterations_and_the_network_ends_at_its_own_size():
+    images = np.random.default_rng(0).integers(0, 256, (24, 12, 12, 3), dtype=np.uint8)
+    labels = np.arange(24) % 2
+    seen: list[int] = []
+
+    class Watched(adsh.networks.preprocess.Preprocess):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = super().forward(x)
+            seen.append(x.shape[-1])
+            return x
+
+    class Small(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.preprocess = Watched(16)
+            self.head = torch.nn.Linear(3, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.preprocess(x).mean((2, 3)))
+
+    recipe = {"start_size": 8, "start_share": 0.5, "ema": 0.5, "bf16": False, "compile": False, "mirror": False}
+    model = adsh.ADSH(8, network=Small(), outer=4, batch_size=24, recipe=recipe, device="cpu").fit(images, labels)
+    assert seen == [16, 8, 8, 16, 16]  # tried out, then trained
+    seen.clear()
+    model.encode(images)
+    assert seen == [16]
+
+
+def test_a_recipe_sets_the_side_of_images_and_the_user_before_it():
+    images = np.random.default_rng(0).integers(0, 256, (8, 20, 20, 3), dtype=np.uint8)
+    settings = {"network": "alexnet", "outer": 1, "recipe": {"size": 70}, "device": "cpu"}
+    for options, expected in ((None, 70), ({"size": 80}, 80)):
+        model = adsh.ADSH(8, network_options=options, **settings).fit(images, np.arange(8) % 2)
+        assert model.network_.preprocess.size == expected

@@ -49,11 +49,11 @@ class CachedImages(ArrayDataset):
         self.items = images
         self.name, self.labels, self.classes = source.name, source.labels, source.classes
         self.keys, self.test_from = source.keys, source.test_from
-        self._source = source
+        self.source = source
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """How long the file of each item is, where items are files."""
-        return self._source.file_sizes(indices)
+        return self.source.file_sizes(indices)
 
 
 def prepare(
@@ -64,6 +64,7 @@ def prepare(
     cache: str = RAM,
     cache_size: str | int | None = None,
     skip_bad: bool = False,
+    least: int = 1,
     workers: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Prepared:
@@ -73,6 +74,7 @@ def prepare(
     cache        "ram"; "disk" (in ~/.cache/adsh) or a folder, for later runs too; "none": the files are read again
                  each time. What does not fit is not kept, and `kept` says so
     cache_size   the most to keep, such as "8GB"; half of the free memory, or what is free on the disk, unless given
+    least        how many must be left with `skip_bad`
     workers      threads that read; as many as there are cores unless given
 
     Images that are an array of that size already, and arrays with no size given, are taken as they are.
@@ -86,7 +88,7 @@ def prepare(
     store, kept = _store(dataset, sized, cache, cache_size)
     read_through(dataset, store, fitted=sized.fitted, workers=sized.workers, progress=progress)
     bad = [(dataset.keys[at], reason) for at, reason in store.bad.items()]
-    check_bad(dataset.name, len(dataset), bad, skip_bad=skip_bad)
+    check_bad(dataset.name, len(dataset), bad, skip_bad=skip_bad, least=least)
     ready = sized if store.images is None else CachedImages(store.images, dataset)
     readable = np.setdiff1d(np.arange(len(dataset)), list(store.bad)) if bad else np.arange(len(dataset))
     return Prepared(ready, readable, bad, store.digests, kept)

@@ -97,9 +97,9 @@ def as_records(bad: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"key": key, "reason": reason} for key, reason in bad]
 
 
-def check_bad(name: str, items: int, bad: Sequence[tuple[str, str]], *, skip_bad: bool) -> None:
-    """Raises where items cannot be read: all of them counted, the first named; or, to be skipped, where none can."""
-    if not bad or (skip_bad and len(bad) < items):
+def check_bad(name: str, items: int, bad: Sequence[tuple[str, str]], *, skip_bad: bool, least: int = 1) -> None:
+    """Raises where items cannot be read: all of them counted, the first named; or, to be skipped, where too few can."""
+    if not bad or (skip_bad and items - len(bad) >= least):
         return
     told = [reason if key in reason else f"{key}: {reason}" for key, reason in bad[:_SHOWN]]
     reasons = "; ".join(reason.removesuffix(": replace it, or leave it out") for reason in told)

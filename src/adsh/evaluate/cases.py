@@ -84,7 +84,11 @@ def _words(names: tuple[Any, ...]) -> str:
 def _picture(items: Items, index: int | np.integer[Any]) -> str | None:
     if len(items.shape) != 3:
         return None
-    pixels = items.take(np.array([index]))[0]
+    return thumbnail(items.take(np.array([index]))[0])
+
+
+def thumbnail(pixels: NDArray[Any]) -> str:
+    """A small picture of an (H, W, channels) image, as an address that holds it whole."""
     image = Image.fromarray(pixels if pixels.shape[2] == 3 else pixels[:, :, 0])
     scale = THUMBNAIL / max(image.size)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))

@@ -6,9 +6,10 @@
 
 The update of eq. (9) reads of point j only its code, its label set and, where j is in Omega, u_j. Points
 outside Omega with one label set and one code therefore stay equal for ever, and one row stands for all of
-them. An update splits the points of Omega off their rows, updates every row, and merges rows that became
-equal. A point never sampled is at its label set's first row, so row numbers are kept for sampled points
-only: beside the labels, neither time nor memory depends on n.
+them. An update updates every row as if it had no point in Omega. A point of Omega differs from its row by -2 gamma u_j
+in Q: where that changes a bit, which is rare and seen from the arguments of the row's signs, the point is split off
+and updated by itself. Rows that became equal are merged. A point never split off is at its label set's first row, so
+row numbers are kept for the others only: beside the labels, neither time nor memory depends on n.
 
 With a given S instead of labels every point is a label set of its own, and the same code is the dense
 algorithm. With separate queries (eq. 3) Omega indexes the queries, nothing is split off, and gamma is 0.
@@ -26,9 +27,10 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hamming.bits import check_bits
 from .labels import LabelSets, smallest_unsigned
+from .outputs import Outputs
 from .rows import Rows, RowTable
 from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted
-from .sweep import sweep, zero_tolerance
+from .sweep import minus_sign, sweep, zero_tolerance
 
 UNLABELLED = ("network", "dissimilar")
 _BLOCK = 1 << 22
@@ -161,12 +163,16 @@ class CodeTable:
 
     def similarity_sums(self, omega: Any) -> Floats:
         """(m, c) SV for the sampled queries, with this sample's r."""
+        sums, member = self.similarity_sums_by_set(omega)
+        return sums[member]
+
+    def similarity_sums_by_set(self, omega: Any) -> tuple[Floats, Indices]:
+        """(k, c) SV for each label set of the sampled queries, and (m,) which of them each query has."""
         sample = self._sampled_queries(omega)
         V = self._rows.codes.astype(np.float64)
         by_set = sum_by(self._rows.label_set, V * self._rows.count[:, None], len(self._sizes))  # (K, c)
         similar = self._similarity.sum_columns(sample.label_sets, by_set)
-        sums: Floats = weighted(similar, by_set, sample.ratio)[sample.member]
-        return sums
+        return weighted(similar, by_set, sample.ratio), sample.member
 
     def similarity_squares(self, omega: Any) -> Floats:
         """(m,) the sum of S_ij^2 over j: the part of the objective that no code changes."""
@@ -176,7 +182,11 @@ class CodeTable:
 
     def codes_of(self, omega: Any) -> NDArray[np.int8]:
         """(m, c) V of those database points."""
-        return self._rows.codes_of(np.asarray(omega, dtype=np.int64))
+        return self._rows.codes[self.rows_of(omega)]
+
+    def rows_of(self, omega: Any) -> Indices:
+        """(m,) the rows of those database points."""
+        return self._rows.rows_of(np.asarray(omega, dtype=np.int64))
 
     def draw(self, m: int, rng: np.random.Generator) -> Indices:
         """Omega: m of the points that may be sampled, without replacement, at a cost that does not depend on n."""
@@ -203,34 +213,39 @@ class CodeTable:
     def update(self, omega: Any, outputs: Any, gamma: float, *, signed: bool = False) -> float:
         """One sweep of eq. (9) over the bits, given the sampled queries' outputs; the objective after it.
 
-        Rows outside the sample are updated once for all their members. O(rows c^2), independent of n.
+        Rows are updated once for all their members. O(m c^2 + rows c^2), independent of n.
         `signed` puts sign(U) in the S'U term of Q, as the authors' MATLAB program does.
         """
         sample = self._sampled_queries(omega)
-        U = self._checked_outputs(outputs, len(sample.omega))
+        m, c, r = len(sample.omega), self.bits, sample.ratio
+        U = Outputs.of(outputs, m, c)
         if self.separate_queries and gamma:
             raise InputError(f"gamma={gamma} with separate queries: eq. (3) has no gamma term, pass 0")
-        m, c, r = len(U), self.bits, sample.ratio
 
-        gram = U.T @ U  # (c, c)  U'U
-        sums = sum_by(sample.member, U, len(sample.label_sets))
+        gram = U.gram()  # (c, c)  U'U
+        sums = U.sum_by(sample.member, len(sample.label_sets))
         similar_sums = self._transposed_sums(sample, sums)  # (K, c)  S'U by label set
+        Q_sets = -2 * c * similar_sums
         if signed:
-            signs = sum_by(sample.member, np.where(U >= 0, 1.0, -1.0), len(sample.label_sets))
-            Q_sets = -2 * c * self._transposed_sums(sample, signs)
-        else:
-            Q_sets = -2 * c * similar_sums
+            Q_sets = -2 * c * self._transposed_sums(sample, U.signs().sum_by(sample.member, len(sample.label_sets)))
 
-        rows = self._rows
-        split = slice(0, 0) if self.separate_queries else rows.split(sample.omega)
-        V = rows.codes.astype(np.float64)
-        Q = Q_sets[rows.label_set]  # (rows, c)
+        rows, tolerance = self._rows, zero_tolerance(c, m)
+        before = rows.codes.astype(np.float64)
+        V, Q = before.copy(), Q_sets[rows.label_set]  # (rows, c)
+        arguments = sweep(V, gram, Q, tolerance)
+
+        far = 0.0
         if not self.separate_queries:
-            Q[split] -= 2 * gamma * U
-        sweep(V, gram, Q, zero_tolerance(c, m))
+            at = rows.rows_of(sample.omega)  # (m,)
+            agree = float((V * U.sum_by(at, len(V))).sum())  # the sum of v_j.u_j
+            odd, u = self._unlike_their_row(arguments, before, V, at, U, 2 * gamma, tolerance)
+            own = before[at[odd]]
+            sweep(own, gram, Q[at[odd]] - 2 * gamma * u, tolerance)
+            agree += float(((own - V[at[odd]]) * u).sum())
+            far = gamma * (m * c + float(np.trace(gram)) - 2 * agree)
+            rows.split(sample.omega[odd], at[odd])
+            V = np.concatenate([V, own])
         rows.codes = V.astype(np.int8)
-
-        far = 0.0 if self.separate_queries else gamma * float(np.square(V[split] - U).sum())
         rows.merge()
 
         # J = |UV'|^2 - 2c tr(V'S'U) + c^2 |S|^2 + gamma |V_Omega - U|^2
@@ -242,6 +257,20 @@ class CodeTable:
         )
         self.last_update = LastUpdate(gram, sample.label_sets, sums, r, m)
         return J
+
+    @staticmethod
+    def _unlike_their_row(
+        arguments: Floats, before: Floats, after: Floats, at: Indices, U: Outputs, weight: float, tolerance: float
+    ) -> tuple[Indices, Floats]:
+        """Which of Omega get another bit than their row, its arguments less `weight` u_j; and their outputs.
+
+        While the bits so far agree, so do the arguments but for that, and it is at most `weight` times max |u|.
+        """
+        doubtful = np.abs(arguments).min(axis=1) <= weight * U.largest() + tolerance  # (rows,)
+        candidates = np.flatnonzero(doubtful[at])
+        u, row = U.take(candidates), at[candidates]
+        unlike = (minus_sign(arguments[row] - weight * u, before[row], tolerance) != after[row]).any(axis=1)
+        return candidates[unlike], u[unlike]
 
     def _transposed_sums(self, sample: Sample, sums: Floats) -> Floats:
         """(K, c) S'X by label set of the database, from the sums of X by label set of Omega."""
@@ -268,16 +297,6 @@ class CodeTable:
         ratio = float(similar.sum() / dissimilar) if dissimilar else 0.0
         self._sample = Sample(omega.copy(), label_sets, member, similar, ratio)
         return self._sample
-
-    def _checked_outputs(self, outputs: Any, m: int) -> Floats:
-        U = outputs.detach().cpu().numpy() if hasattr(outputs, "detach") else np.asarray(outputs)
-        if U.shape != (m, self.bits):
-            raise InputError(
-                f"outputs have shape {U.shape}, but {m} sampled points of {self.bits} bits need {(m, self.bits)}"
-            )
-        if not np.isfinite(U).all():
-            raise InputError("outputs hold NaN or infinity")
-        return U.astype(np.float64)
 
     # The codes --------------------------------------------------------------------------------------
 

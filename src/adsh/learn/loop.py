@@ -114,9 +114,11 @@ def learn(
     set_up = 0.0
     if device.type == "cuda":
         inputs = feed(table.draw(min(recipe.batch_size, m), np.random.default_rng(seed)))
-        set_up = step.prepare(inputs if augment is None else augment(inputs, torch.Generator(device)))
+        inputs = inputs if augment is None else augment(inputs, torch.Generator(device))
+        set_up = step.prepare(inputs, len(history))
     for w in range(len(history), recipe.outer):
         started = time.perf_counter()
+        step.outer(w)
         rng = np.random.default_rng([seed, w])
         torch.manual_seed(int(rng.integers(1 << 62)))
         generator = torch.Generator(device).manual_seed(torch.initial_seed() >> 1)
@@ -124,6 +126,7 @@ def learn(
         order = rng.permutation(m)
         U = torch.empty((m, table.bits), device=device)
         terms = slopes(table, omega, gamma, device)
+        code_update = 0.0
         points = torch.as_tensor(omega, device=device) if getattr(feed, "on_device", False) else omega
         for t in range(recipe.inner):
             network.train()
@@ -137,8 +140,10 @@ def learn(
             if last or recipe.codes_after == "epoch":
                 if recipe.collect == "fresh":
                     U = torch.cat(list(network_outputs(network, feed, omega, activation=activation)))
-                _check_finite(U, w, recipe)
+                _check_finite(U, w, recipe)  # waits for the device
+                updating = time.perf_counter()
                 J = table.update(omega, U, gamma, signed=recipe.signed)
+                code_update += time.perf_counter() - updating
                 if not last:
                     terms = slopes(table, omega, gamma, device)
             if recipe.reshuffle:
@@ -149,6 +154,7 @@ def learn(
                 "outer": w + 1,
                 "loss": J / (m * table.points),  # eq. (3) or (4) a pair, at the codes just updated
                 "seconds": seconds,
+                "code_update_seconds": code_update,  # of these
                 "rows": len(table.rows),
                 "lr": step.rate_used,
                 "items_per_second": m * recipe.inner / seconds,

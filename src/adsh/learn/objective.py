@@ -44,13 +44,17 @@ class Terms:
         def tensor(values: Any) -> Tensor:
             return torch.as_tensor(values).to(device=device, dtype=dtype)
 
+        def spread(values: Any, member: Any) -> Tensor:  # on the device: few rows for many queries
+            return tensor(values)[torch.as_tensor(member, device=device)]
+
         n = table.points
+        sums, member = table.similarity_sums_by_set(omega)
         return cls(
             bits=table.bits,
             gram=tensor(table.gram() / n),
-            sums=tensor(table.similarity_sums(omega) / n),
+            sums=spread(sums / n, member),
             squares=tensor(table.similarity_squares(omega) / n),
-            codes=None if table.separate_queries else tensor(table.codes_of(omega)),
+            codes=None if table.separate_queries else spread(table.rows.codes, table.rows_of(omega)),
             gamma=gamma / n,
         )
 

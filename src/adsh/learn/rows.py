@@ -1,7 +1,7 @@
 """The distinct (label set, code) rows of the code table, and which row each point is at.
 
-A point never sampled is at its label set's first row. The row of a sampled point is written down, so what is
-kept grows with the points ever sampled, never with n.
+A point never split off is at its label set's first row. The row of any other is written down, so what is
+kept grows with the points ever split off, at most those sampled, never with n.
 """
 
 from __future__ import annotations
@@ -51,11 +51,6 @@ class RowTable:
         self._sampled: Indices = np.empty(0, dtype=np.int64)  # ascending: points whose row is written down
         self._sampled_row: Indices = np.empty(0, dtype=np.int64)
 
-    def codes_of(self, points: Indices) -> NDArray[np.int8]:
-        """(m, c) the codes of these points."""
-        codes: NDArray[np.int8] = self.codes[self._rows_of(points)]
-        return codes
-
     def numbers(self) -> NDArray[np.unsignedinteger[Any]]:
         """(n,) the row of each point, in the smallest type that fits; the number of rows where it has none."""
         none = len(self.count)
@@ -64,9 +59,8 @@ class RowTable:
         numbers[self._sampled] = self._sampled_row
         return numbers
 
-    def split(self, points: Indices) -> slice:
-        """Gives each of these points a row of its own, at the end of the table; the slice of these rows."""
-        source = self._rows_of(points)
+    def split(self, points: Indices, source: Indices) -> None:
+        """Gives each of these points, now at the rows `source`, a row of its own at the end of the table."""
         rows = len(self.count)
         own = np.arange(rows, rows + len(points))
         self.count = np.concatenate([self.count - np.bincount(source, minlength=rows), np.ones_like(own)])
@@ -80,7 +74,6 @@ class RowTable:
         self._sampled_row[at[~new]] = own[~new]
         self._sampled = np.insert(self._sampled, at[new], points[new])
         self._sampled_row = np.insert(self._sampled_row, at[new], own[new])
-        return slice(rows, rows + len(points))
 
     def merge(self) -> None:
         """Drops empty rows, joins equal ones, and orders the table by label set and code."""
@@ -120,7 +113,8 @@ class RowTable:
         self._first[:] = -1
         self.merge()
 
-    def _rows_of(self, points: Indices) -> Indices:
+    def rows_of(self, points: Indices) -> Indices:
+        """(m,) the row of each of these points."""
         rows: Indices = self._first[self.ids[points]]
         if len(self._sampled):
             at = np.minimum(np.searchsorted(self._sampled, points), len(self._sampled) - 1)

@@ -38,7 +38,9 @@ class Step:
         self.average = copy.deepcopy(network).eval().requires_grad_(False) if recipe.ema else None
         self.taken = 0
         self.rate_used = 0.0
+        self._sizes = _Sizes(network, recipe)
         self._forward: Callable[[Tensor], Tensor] = network
+        self._usual = 0  # how many images a compiled network takes
         if recipe.compile and device.type == "cuda":
             self._forward = _compiled(network, recipe.compile if isinstance(recipe.compile, str) else None)
 
@@ -59,15 +61,25 @@ class Step:
         warm = recipe.warmup * total
         return rate * min(1.0, (taken + 1) / warm) if warm else rate
 
-    def prepare(self, inputs: Tensor) -> float:
-        """On a GPU: compiles, and has cuDNN choose, on a batch that leaves no trace; the seconds it took."""
+    def outer(self, w: int) -> None:
+        """Before outer iteration w."""
+        self._sizes.at(w)
+
+    def prepare(self, inputs: Tensor, first: int) -> float:
+        """On a GPU, before outer iteration `first`: compiles, and has cuDNN choose; the seconds it took.
+
+        The batch leaves no trace.
+        """
         started = time.perf_counter()
+        self._usual = len(inputs)
         self.network.train()
         before = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         try:
-            for _ in range(3):  # compiled, recorded, replayed
-                self._outputs(inputs).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-                self.optimizer.zero_grad(set_to_none=True)
+            for w in sorted({first, self.recipe.outer - 1}):  # the sizes to come
+                self._sizes.at(w)
+                for _ in range(3):  # compiled, recorded, replayed
+                    self._outputs(inputs).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+                    self.optimizer.zero_grad(set_to_none=True)
         except Exception as problem:
             if self._forward is self.network:
                 raise
@@ -82,7 +94,8 @@ class Step:
         if self.device.type == "cuda" and inputs.ndim == 4:
             inputs = inputs.contiguous(memory_format=torch.channels_last)
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16):
-            outputs = self._forward(inputs)
+            # another size of batch, the last of an epoch, would be compiled anew
+            outputs = (self._forward if len(inputs) == self._usual else self.network)(inputs)
         return self.activation(outputs.float())
 
     def __call__(self, inputs: Tensor, slope: Slope) -> Tensor:
@@ -115,8 +128,25 @@ class Step:
     @torch.no_grad()
     def finish(self) -> None:
         """Leaves the averaged weights in the network."""
+        self._sizes.at(self.recipe.outer)
         if self.average is not None:
             self.network.load_state_dict(self.average.state_dict())
+
+
+class _Sizes:
+    """The side of the images that the network works on: smaller in the first outer iterations, then its own."""
+
+    def __init__(self, network: nn.Module, recipe: Recipe) -> None:
+        preprocess = getattr(network, "preprocess", None)
+        self._resizes = preprocess if isinstance(getattr(preprocess, "size", None), int) else None
+        self._own: int = getattr(self._resizes, "size", 0)
+        self._start = recipe.start_size
+        self._until = recipe.start_share * recipe.outer if recipe.start_size else 0
+
+    def at(self, w: int) -> None:
+        """Sets that of outer iteration w."""
+        if self._resizes is not None:
+            self._resizes.size = self._start if w < self._until else self._own
 
 
 def _compiled(network: nn.Module, mode: str | None) -> Callable[[Tensor], Tensor]:

@@ -16,8 +16,8 @@ def zero_tolerance(bits: int, samples: int) -> float:
     return 1e-9 * 2 * bits * samples
 
 
-def sweep(codes: Floats, gram: Floats, linear: Floats, tolerance: float) -> None:
-    """One pass of eq. (9) over the bits, in place.
+def sweep(codes: Floats, gram: Floats, linear: Floats, tolerance: float) -> Floats:
+    """One pass of eq. (9) over the bits, in place; the (rows, c) arguments that the signs were taken of.
 
         v_k = -sign(2 v_-k . (U'_-k U_k) + Q_k)
 
@@ -30,8 +30,15 @@ def sweep(codes: Floats, gram: Floats, linear: Floats, tolerance: float) -> None
     arguments = np.ascontiguousarray((codes @ coupling + linear).T)  # (c, rows)
     for k, z in enumerate(arguments):
         before = codes[:, k]
-        after = np.where(np.abs(z) <= tolerance, np.where(before == 0, 1.0, before), -np.sign(z))
+        after = minus_sign(z, before, tolerance)
         changed = np.flatnonzero(after != before)
         if len(changed):
             arguments[k + 1 :, changed] += np.outer(coupling[k + 1 :, k], after[changed] - before[changed])
             codes[changed, k] = after[changed]
+    return arguments.T
+
+
+def minus_sign(arguments: Floats, before: Floats, tolerance: float) -> Floats:
+    """The new bits: -sign of the arguments, the bit of `before` where that is 0, and +1 where there was none."""
+    bits: Floats = np.where(np.abs(arguments) <= tolerance, np.where(before == 0, 1.0, before), -np.sign(arguments))
+    return bits

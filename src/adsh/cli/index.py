@@ -1,0 +1,206 @@
+"""`adsh index`: make an index, put items in, take them out, and see that it is whole."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .flags import Device, Json, Labels, Root, SkipBad, Workers
+from .show import ReadingBar, Stopped, as_json, facts
+
+if TYPE_CHECKING:
+    from ..index_run import Put
+
+app = typer.Typer(name="index", add_completion=False, rich_markup_mode=None)
+
+Location = Annotated[str, typer.Argument(metavar="INDEX", help="The index's folder.")]
+ModelFolder = Annotated[Path | None, typer.Option(help="The model's folder.  [default: the one the index notes]")]
+Vectors = Annotated[
+    bool,
+    typer.Option(
+        help="Keep the network's features, 64 bytes an item, to order what has one code. Every image is read for it."
+    ),
+]
+
+
+@app.callback(invoke_without_command=True, epilog="Example:  adsh index build photos.index --model photos-48bits")
+def index(context: typer.Context) -> None:
+    """Make an index, put items in, take them out, and see that it is whole."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(epilog="Example:  adsh index build photos.index --model photos-48bits")
+def build(
+    location: Location,
+    model: Annotated[Path, typer.Option(help="The model's folder.")],
+    data: Annotated[str | None, typer.Option(help="What it was trained on, where its run does not say.")] = None,
+    root: Root = None,
+    labels: Labels = None,
+    vectors: Vectors = True,
+    device: Device = None,
+    json: Json = False,
+) -> None:
+    """Make an index of the database that a model learned.
+
+    Items have the codes that were learned, the keys of their source, and metadata that leads back to their pictures.
+    """
+    from ..evaluate_run import open_run
+    from ..index_run import make
+    from ..run_folder import RunFolder
+
+    judged = open_run(model, data=data, root=root, labels=labels, device=device, to_judge=False)
+    source = data or RunFolder(model).read_run()["train"]["source"]
+    with closing(ReadingBar("putting in")) as bar:
+        put = make(model, location, judged, source, vectors=vectors, report=bar)
+    _tell(location, put, json)
+
+
+@app.command(epilog="Example:  adsh index add photos.index new-photos/")
+def add(
+    location: Location,
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE…", help="Folders, lists, arrays or names.")],
+    model: ModelFolder = None,
+    root: Root = None,
+    labels: Labels = None,
+    by_label: Annotated[
+        bool, typer.Option("--by-label", help="Code items by their labels, as training would, not by their pictures.")
+    ] = False,
+    vectors: Annotated[bool | None, typer.Option(help="The same as for build.  [default: as the index has it]")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Code those anew that are there already.")] = False,
+    prefix: Annotated[str, typer.Option(help="What the keys begin with.")] = "",
+    skip_bad: SkipBad = None,
+    workers: Workers = None,
+    device: Device = None,
+    json: Json = False,
+) -> None:
+    """Put new items in, without training anew.
+
+    The network codes them or, with --by-label, what they are called. What is there already is left, so that an
+    interrupted command goes on when it is repeated.
+    """
+    from ..index_run import Put, Source, model_of, open_existing, open_for
+    from ..index_run import add as put_in
+
+    opened = [Source.of(name, root, labels) for name in sources]
+    with open_existing(location) if model is None else open_for(location, model) as index:
+        loaded = model_of(index, model, device)
+        keep = index.info()["vector_dimensions"] > 0 if vectors is None else vectors
+        total = Put(0, 0, 0, [], 0.0)
+        try:
+            for source in opened:
+                with closing(ReadingBar("putting in")) as bar:
+                    total += put_in(
+                        index, loaded, source, by_label=by_label, vectors=keep, again=again, prefix=prefix,
+                        skip_bad=bool(skip_bad), workers=workers, report=bar,
+                    )  # fmt: skip
+        except KeyboardInterrupt:
+            raise Stopped("stopped; what was put in is kept: repeat the command to go on") from None
+    _tell(location, total, json)
+
+
+@app.command(epilog="Example:  adsh index remove photos.index cat/001.jpg")
+def remove(
+    location: Location,
+    keys: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY…", help="Keys; - reads them from standard input.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Take items out by their keys."""
+    from ..errors import InputError
+    from ..index_run import open_existing
+
+    given = [key for key in keys or [] if key != "-"]
+    if keys and "-" in keys:
+        given += [line.rstrip("\n") for line in sys.stdin if line.strip()]
+    if not given:
+        raise InputError("no key is given: name the items to take out, or - to read keys from standard input")
+    with open_existing(location) as index:
+        removed = index.remove(list(dict.fromkeys(given)))
+        told = {"index": location, "removed": removed, "not_there": len(set(given)) - removed, "items": len(index)}
+    if json:
+        as_json(told)
+    else:
+        facts({name.replace("_", " "): value for name, value in told.items()})
+
+
+@app.command(epilog="Example:  adsh index info photos.index")
+def info(location: Location, json: Json = False) -> None:
+    """Say what an index holds, and how it is searched."""
+    from ..index_run import MODEL, open_existing
+
+    with open_existing(location) as index:
+        told = {**index.info(), "model_folder": index.noted(MODEL)}
+    if json:
+        as_json(told)
+    else:
+        facts({name.replace("_", " "): _words(value) for name, value in told.items()})
+
+
+@app.command(epilog="Example:  adsh index verify photos.index")
+def verify(location: Location, json: Json = False) -> None:
+    """Read everything and say whether it is whole; status 2 where it is not."""
+    from ..errors import FolderError
+    from ..index_run import open_existing
+
+    with open_existing(location) as index:
+        problems, items = index.verify(), len(index)
+    if json:
+        as_json({"index": location, "items": items, "problems": problems})
+    elif not problems:
+        print(f"{location} is whole: {items:,} items")
+    if problems:
+        raise FolderError(f"{location}: {'; '.join(problems)}")
+
+
+@app.command(epilog="Example:  adsh index compact photos.index")
+def compact(location: Location, json: Json = False) -> None:
+    """Tidy what changes have left, so that opening and searching are fastest."""
+    from ..index_run import open_existing
+
+    with open_existing(location) as index:
+        before = index.info()["bytes"]
+        index.compact()
+        told = {"index": location, "items": len(index), "bytes_before": before, "bytes": index.info()["bytes"]}
+    if json:
+        as_json(told)
+    else:
+        facts({name.replace("_", " "): _words(value) for name, value in told.items()})
+
+
+def _tell(location: str, put: Put, json: bool) -> None:
+    from ..data.readable import as_records
+    from ..index_run import open_existing
+
+    with open_existing(location) as index:
+        held = index.info()
+    told: dict[str, Any] = {
+        "index": location, "items": held["items"], "new": put.new, "replaced": put.replaced, "already": put.already,
+        "bits": held["bits"], "distinct_codes": held["distinct_codes"], "search": held["search"],
+        "seconds": round(put.seconds, 2), "unreadable": as_records(put.unreadable),
+    }  # fmt: skip
+    if json:
+        as_json(told)
+        return
+    parts = [f"{put.new:,} new", *[f"{put.replaced:,} replaced"] * bool(put.replaced)]
+    parts += [f"{put.already:,} there already"] * bool(put.already)
+    parts += [f"{len(put.unreadable):,} cannot be read and are left out"] * bool(put.unreadable)
+    facts(
+        {
+            "index": f"{location}: {held['items']:,} items of {held['bits']} bits",
+            "put in": f"{', '.join(parts)}; {put.seconds:.1f} s",
+            "codes": f"{held['distinct_codes']:,} distinct; searched by {held['search']}",
+            "next": f"adsh search {location} IMAGE",
+        }
+    )
+    for key, reason in put.unreadable:
+        print(f"  {key}: {reason}")
+
+
+def _words(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else "none" if value is None else str(value)

@@ -1,0 +1,38 @@
+"""Small radii without a scan: every code within the radius is written down and looked up among the sorted codes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bits import as_words
+
+_LOOK_UP = 200  # looking one code up among millions costs what comparing this many in a scan does
+
+
+def pays(bits: int, radius: int, codes: int) -> bool:
+    """Whether looking up all codes of the ball is less work than comparing with `codes` codes; up to 64 bits."""
+    if bits > 64:
+        return False
+    probes = 0
+    for flipped in range(min(radius, bits) + 1):
+        probes += comb(bits, flipped)
+        if probes * _LOOK_UP > codes:
+            return False
+    return True
+
+
+@lru_cache(maxsize=16)
+def masks(bits: int, radius: int) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """What to XOR a code with to get every code within the radius, and how far each of those is."""
+    singles = as_words(np.packbits(np.eye(bits, dtype=np.uint8), axis=1))[:, 0]
+    found = [np.zeros(1, dtype=np.uint64)]
+    for flipped in range(1, min(radius, bits) + 1):
+        choices = np.array(list(combinations(range(bits), flipped)), dtype=np.intp)  # (probes, flipped)
+        found.append(np.bitwise_or.reduce(singles[choices], axis=1))
+    distances = np.repeat(np.arange(len(found), dtype=np.uint8), [len(part) for part in found])
+    return np.concatenate(found), distances

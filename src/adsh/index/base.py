@@ -1,0 +1,129 @@
+"""The one interface of every index, wherever its items are kept."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from .matches import Item, Matches
+
+Ranking = Literal["hamming", "asymmetric"]
+
+
+class Index(ABC):
+    """Items by key, each with a packed code, found by the distance of their codes. A context manager."""
+
+    bits: int
+    model: str | None  # the fingerprint of the model that made the codes, where it was given
+
+    @abstractmethod
+    def add(
+        self, keys: Sequence[str], codes: Any, metadata: Sequence[Any] | None = None, *, vectors: Any = None
+    ) -> int:
+        """Stores items, and gives how many keys are new. Durable when it returns; all of them or, on an error, none.
+
+        A key that is there already gets the new code, metadata and vector whole, and keeps its place among equals.
+        `metadata` is a JSON dictionary or None for each item. `vectors` are features (n, d) for `rerank=True`; the
+        first ones given decide the projection to 64 numbers of one byte, so give some hundreds at least.
+        """
+
+    @abstractmethod
+    def remove(self, keys: Sequence[str]) -> int:
+        """Takes items out, and gives how many of the keys were there. Durable when it returns."""
+
+    @abstractmethod
+    def search(
+        self,
+        codes: Any,
+        k: int = 10,
+        *,
+        where: dict[str, Any] | None = None,
+        offset: int = 0,
+        ranking: Ranking = "hamming",
+        vectors: Any = None,
+        rerank: bool = False,
+    ) -> list[Matches]:
+        """The nearest k items of each code, exactly; all items where there are fewer.
+
+        Equal distances come in the order of insertion or, with `rerank=True` and the queries' features as `vectors`,
+        of those features' distance. `where` keeps items by their metadata: `{"class": "cat"}`,
+        `{"year": {"ge": 2000}}`; k are found after that. `offset` leaves out the first ones, to page. With
+        `ranking="asymmetric"`, `codes` are the real-valued outputs of a network, `model.outputs(X)`.
+        """
+
+    @abstractmethod
+    def within(
+        self,
+        codes: Any,
+        radius: int,
+        *,
+        where: dict[str, Any] | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> list[Matches]:
+        """All items of each code within a Hamming distance, nearest first; `offset` and `limit` page through them."""
+
+    @abstractmethod
+    def get(self, keys: Sequence[str]) -> list[Item | None]:
+        """The items of these keys as they are stored; None for a key that is not there."""
+
+    @abstractmethod
+    def note(self, name: str, text: str) -> None:
+        """Keeps a short text beside the items, such as where the model lies. Durable when it returns."""
+
+    @abstractmethod
+    def noted(self, name: str) -> str | None:
+        """The text kept under this name."""
+
+    @abstractmethod
+    def items(self) -> Iterator[Item]:
+        """Every item's key, code and metadata, in the order of insertion."""
+
+    @abstractmethod
+    def keys(self) -> list[str]:
+        """Every key, in the order of insertion."""
+
+    @abstractmethod
+    def to_faiss(self) -> Any:
+        """The codes as a faiss.IndexBinaryFlat; its number i is `keys()[i]`."""
+
+    @abstractmethod
+    def to_npy(self, path: str | Path) -> Path:
+        """Writes the codes to a .npy file and the keys beside it to NAME.keys.npy, whose path it gives."""
+
+    @abstractmethod
+    def to_parquet(self, path: str | Path) -> None:
+        """Writes key, code and metadata (JSON) as a Parquet file."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Tidies what earlier changes left, so that opening and searching are as fast as they can be."""
+
+    @abstractmethod
+    def info(self) -> dict[str, Any]:
+        """What the index holds and how it is searched."""
+
+    @abstractmethod
+    def verify(self) -> list[str]:
+        """Reads everything and gives what is wrong with it: nothing, where all is well."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __contains__(self, key: object) -> bool: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the use of this handle; what was added stays."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

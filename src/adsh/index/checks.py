@@ -1,0 +1,118 @@
+"""What an index is given, checked before anything is written: one line for each way it can be wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+
+LONGEST_KEY = 4096  # bytes: the longest path of a file
+LONGEST_METADATA = 1 << 16  # bytes of JSON
+
+
+def check_keys(keys: object) -> list[bytes]:
+    """The keys in UTF-8, in their order, without repeats."""
+    if isinstance(keys, str | bytes):
+        raise InputError(f"keys={keys[:40]!r} is one text: give a list of keys")
+    encoded: list[bytes] = []
+    for number, key in enumerate(keys):  # type: ignore[arg-type, var-annotated]
+        if not isinstance(key, str):
+            raise InputError(f"key {number} is {key!r} of type {type(key).__name__}: keys are texts; give str(key)")
+        if not key or "\0" in key:
+            raise InputError(f"key {number} is {key[:40]!r}: a key has at least one character, and no NUL")
+        try:
+            encoded.append(key.encode())
+        except UnicodeEncodeError:
+            raise InputError(f"key {number}, {key[:40]!r}, is no Unicode text: keys are stored as UTF-8") from None
+        if len(encoded[-1]) > LONGEST_KEY:
+            raise InputError(
+                f"key {number}, {key[:40]!r}…, takes {len(encoded[-1])} bytes, and at most {LONGEST_KEY} are allowed: "
+                "shorten it, and put the rest in the metadata"
+            )
+    if len(set(encoded)) < len(encoded):
+        seen: set[bytes] = set()
+        for number, key in enumerate(encoded):
+            if key in seen:
+                raise InputError(f"key {key.decode()[:80]!r} is given twice, again as number {number}: give it once")
+            seen.add(key)
+    return encoded
+
+
+def check_count(what: str, given: int, keys: int) -> None:
+    """Raises where there is not one of `what` for each key."""
+    if given != keys:
+        raise InputError(f"{keys} keys but {given} {what}: give one of each for an item")
+
+
+def metadata_texts(metadata: Sequence[Any] | None, keys: int) -> list[bytes] | None:
+    """Each item's metadata as JSON, empty for None."""
+    if metadata is None:
+        return None
+    if isinstance(metadata, dict | str):
+        raise InputError(f"metadata is one {type(metadata).__name__}: give a list with a dictionary or None an item")
+    check_count("metadata", len(metadata), keys)
+    texts = []
+    for number, one in enumerate(metadata):
+        if one is None:
+            texts.append(b"")
+            continue
+        if not isinstance(one, dict) or not all(isinstance(name, str) for name in one):
+            raise InputError(f"metadata {number} is {one!r:.80}: give a dictionary with texts as names, or None")
+        try:
+            texts.append(json.dumps(one, allow_nan=False, separators=(",", ":")).encode())
+        except (TypeError, ValueError, RecursionError) as problem:
+            raise InputError(
+                f"metadata {number} is not JSON ({problem}): use numbers, texts, lists, dictionaries"
+            ) from None
+        if len(texts[-1]) > LONGEST_METADATA:
+            raise InputError(
+                f"metadata {number} takes {len(texts[-1])} bytes, and at most {LONGEST_METADATA} are allowed: "
+                "store less with an item, or where to find the rest"
+            )
+    return texts
+
+
+def check_features(vectors: Any, width: int | None, count: int) -> NDArray[np.float32]:
+    """Features (count, width) of finite numbers."""
+    array = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        raise InputError(
+            f"vectors have type {array.dtype} and shape {array.shape}: give numbers of shape (n, dimensions)"
+        )
+    check_count("vectors", len(array), count)
+    if width is not None and array.shape[1] != width:
+        raise InputError(
+            f"vectors have {array.shape[1]} numbers a row, but this index was started with {width}: "
+            "give features of the same network"
+        )
+    array = array.astype(np.float32)
+    if not np.isfinite(array).all():
+        raise InputError(
+            f"vectors have a number that is not finite in row {int(np.argwhere(~np.isfinite(array))[0, 0])}"
+        )
+    return array
+
+
+def check_outputs(outputs: Any, bits: int) -> NDArray[np.float64]:
+    """Real-valued outputs (q, bits) of a network."""
+    array = np.asarray(outputs.detach().cpu() if hasattr(outputs, "detach") else outputs)
+    if array.ndim != 2 or array.dtype.kind != "f" or array.shape[1] != bits:
+        raise InputError(
+            f'ranking="asymmetric" was given {array.dtype} of shape {array.shape}, but compares real-valued outputs of '
+            f"shape (n, {bits}): pass model.outputs(X)"
+        )
+    if not np.isfinite(array).all():
+        raise InputError("outputs have a number that is not finite: check the network's input")
+    return array.astype(np.float64)
+
+
+def check_number(name: str, value: object, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name}={value!r}: give a whole number of at least {least}")
+    return int(value)

@@ -1,0 +1,37 @@
+"""Which model an index's codes come from: the SHA-256 of its weights. Needs no torch for a saved model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..files import digest, find_whole
+from ..model_config import ARRAYS, CONFIG, METHOD_FORMAT, WEIGHTS, holds_model, kind_of
+
+
+def model_fingerprint(model: Any) -> str:
+    """The fingerprint of a model folder, of a model in memory, or a text that stands for a model of another kind."""
+    if isinstance(model, str | Path):
+        folder = Path(model)
+        if holds_model(folder):
+            whole = find_whole(folder)
+            if kind_of(folder) == METHOD_FORMAT:
+                return digest(whole / ARRAYS)
+            config = json.loads((whole / CONFIG).read_text(encoding="utf-8"))
+            return str(config["files"][WEIGHTS]["sha256"])
+        if isinstance(model, Path) or folder.is_dir() or not model.strip():
+            raise InputError(
+                f"model={str(model)!r} holds no saved model: give a model folder, a model or a name for it"
+            )
+        return model
+    network = getattr(model, "network_", None)
+    if network is None:
+        raise InputError(
+            f"model={model!r:.80} has no learned network: give a fitted model, its folder or a name for it"
+        )
+    from ..tensors import as_bytes
+
+    return hashlib.sha256(as_bytes(network.state_dict())).hexdigest()

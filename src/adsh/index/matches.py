@@ -1,0 +1,59 @@
+"""What a search gives back: keys, distances and metadata, nearest first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Metadata = dict[str, Any] | None
+
+
+class Match(NamedTuple):
+    """One item that was found."""
+
+    key: str
+    distance: float
+    metadata: Metadata
+
+
+class Item(NamedTuple):
+    """One item as it is stored."""
+
+    key: str
+    code: bytes
+    metadata: Metadata
+
+
+class Matches:
+    """The items found for one query, nearest first; equal distances in the order of insertion."""
+
+    __slots__ = ("_metadata", "_texts", "distances", "keys")
+
+    def __init__(self, keys: list[str], distances: NDArray[Any], texts: Callable[[], list[str]] | None = None) -> None:
+        self.keys = keys
+        # (len(keys),) floats where the ranking is asymmetric; else signed, as people subtract them
+        self.distances = distances if distances.dtype.kind == "f" else distances.astype(np.int64)
+        self._texts = texts
+        self._metadata: list[Metadata] | None = None
+
+    @property
+    def metadata(self) -> list[Metadata]:
+        """What was stored with each item, or None; read when first asked for."""
+        if self._metadata is None:
+            texts = self._texts() if self._texts else [""] * len(self.keys)
+            self._metadata = [json.loads(text) if text else None for text in texts]
+        return self._metadata
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[Match]:
+        return map(Match, self.keys, self.distances.tolist(), self.metadata)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{key!r}: {distance:g}" for key, distance, _ in list(self)[:5])
+        return f"Matches({shown}{', …' if len(self) > 5 else ''})"

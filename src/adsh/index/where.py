@@ -1,0 +1,76 @@
+"""Filters on metadata: `{"class": "cat"}`, `{"year": {"ge": 2000, "lt": 2010}}`, `{"class": {"in": ["cat", "dog"]}}`.
+
+All named fields must agree. An item that lacks a field, or holds another type there, does not; a list does where it
+holds what is wanted.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import InputError
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+_OPERATORS = ("eq", "ne", "in", *_COMPARISONS)
+
+
+class Where:
+    """Which items a search may give back."""
+
+    def __init__(self, conditions: object) -> None:
+        if not isinstance(conditions, dict) or not all(isinstance(name, str) for name in conditions):
+            raise InputError(f'where={conditions!r}: give a dictionary such as {{"class": "cat"}}')
+        self._tests = [
+            (name, test, value)
+            for name, condition in conditions.items()
+            for test, value in _tests(name, condition).items()
+        ]
+        self._known: dict[str, bool] = {}
+
+    def accepts(self, text: str) -> bool:
+        """Whether metadata, as stored, meets every condition."""
+        answer = self._known.get(text)
+        if answer is None:
+            metadata = json.loads(text) if text else {}
+            answer = all(name in metadata and _holds(test, metadata[name], value) for name, test, value in self._tests)
+            if len(self._known) < 1 << 16:
+                self._known[text] = answer
+        return answer
+
+
+def _tests(name: str, condition: object) -> dict[str, Any]:
+    if not isinstance(condition, dict):
+        return {"eq": condition}
+    for test, value in condition.items():
+        if test not in _OPERATORS:
+            raise InputError(f"where: {test!r} of {name!r} is not a comparison: use {', '.join(_OPERATORS)}")
+        if test == "in" and not isinstance(value, list | tuple | set):
+            raise InputError(f'where: "in" of {name!r} takes a list, not {value!r}')
+    return condition
+
+
+def _holds(test: str, found: Any, wanted: Any) -> bool:
+    if test == "eq":
+        return _equal(found, wanted)
+    if test == "ne":
+        return not _equal(found, wanted)
+    if test == "in":
+        return any(_equal(found, one) for one in wanted)
+    try:
+        return isinstance(found, bool) == isinstance(wanted, bool) and bool(_COMPARISONS[test](found, wanted))
+    except TypeError:
+        return False
+
+
+def _equal(found: Any, wanted: Any) -> bool:
+    if isinstance(found, list) and not isinstance(wanted, list):
+        return any(_equal(one, wanted) for one in found)
+    return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)

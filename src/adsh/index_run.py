@@ -1,0 +1,299 @@
+"""Items of a source in an index: as a model learned them, coded by its network, or by their labels; and found again.
+
+An item's metadata says its class and leads back to its picture: {"class": "cat", "file": "/photos/cat/1.jpg"}, or, for
+an item of an array, the source and its number there.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .data import Dataset, Sized, as_items
+from .data.dataset import Subset
+from .data.image_files import ImageFiles
+from .data.images import decode
+from .data.prepare import CachedImages, prepare
+from .data.sources import open_source
+from .deep_model import DeepModel
+from .errors import AdshWarning, InputError
+from .estimator import ADSH, load
+from .evaluate_run import Judged
+from .hamming.bits import Codes
+from .index import Index, Matches, open_index
+from .inputs import for_model
+from .learn import LabelSets
+from .method_run import Fitted
+
+MODEL = "model"  # the note that says where the model lies
+_BLOCK = 512  # items of one durable add; those of the first decide how vectors are shortened
+
+Vectors = NDArray[np.float32] | None
+Report = Callable[[int, int], None]  # items done, of how many
+
+
+@dataclass(frozen=True)
+class Put:
+    """What was put into an index."""
+
+    new: int
+    replaced: int
+    already: int  # were there, and left as they are
+    unreadable: list[tuple[str, str]]  # key and reason
+    seconds: float
+
+    def __add__(self, more: Put) -> Put:
+        return Put(*(mine + yours for mine, yours in zip(astuple(self), astuple(more), strict=True)))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source as it was asked for, opened."""
+
+    name: str
+    root: str | None
+    dataset: Dataset
+
+    @classmethod
+    def of(cls, name: str, root: str | None = None, labels: str | None = None) -> Source:
+        """Opens it; paths are kept absolute, so that they hold from anywhere."""
+        opened = open_source(name, root=root, labels=labels)
+        return cls(_absolute(name), None if root is None else _absolute(root), opened)
+
+
+def make(
+    folder: Path, location: str, judged: Judged, source: str, *, vectors: bool = True, report: Report | None = None
+) -> Put:
+    """An index of the database that the model in `folder` learned, with the codes it learned."""
+    model, database = judged.model, judged.database
+    codes = model.database_codes_
+    with open_for(location, folder, bits=model.bits) as index:
+        if len(index):
+            raise InputError(
+                f"{location} holds {len(index):,} items already: give a new place, or add to it with adsh index add"
+            )
+
+        def coded(indices: NDArray[np.int64]) -> tuple[Dataset, Codes, Vectors, list[tuple[str, str]]]:
+            some = database.subset(indices)
+            return some, codes[indices], _features(model, some) if vectors else None, []
+
+        return _put(index, len(database), database, Source(source, None, database), coded, report=report)
+
+
+def add(
+    index: Index,
+    model: Fitted,
+    source: Source,
+    *,
+    by_label: bool = False,
+    vectors: bool = True,
+    again: bool = False,
+    prefix: str = "",
+    skip_bad: bool = False,
+    workers: int | None = None,
+    report: Report | None = None,
+) -> Put:
+    """New items: coded by the network or, with `by_label`, by what they are called. Those there already are left.
+
+    Every block is durable when the next begins, so an interrupted call goes on where it stopped when repeated.
+    """
+    whole = source.dataset
+    if by_label and (whole.labels is None or not isinstance(model, ADSH)):
+        what = f"{source.name} has no labels" if whole.labels is None else "this method has no codes for labels"
+        raise InputError(f"{what}: let the network code the items, without --by-label")
+    fitted = for_model(whole, model.input_shape_, workers)
+
+    def coded(indices: NDArray[np.int64]) -> tuple[Dataset, Codes, Vectors, list[tuple[str, str]]]:
+        some, bad = fitted.subset(indices), []
+        if isinstance(fitted, Sized):  # read once, all of the block, and what cannot be is told together
+            block = whole.subset(indices)
+            prepared = prepare(block, fitted.size, skip_bad=skip_bad, least=0, workers=workers)
+            some, bad = prepared.usable(), prepared.bad
+            if not len(some):
+                return some, np.empty((0, 0), dtype=np.uint8), None, bad
+        codes, features = _coded(model, some) if vectors or not by_label else (None, None)
+        if by_label:
+            assert isinstance(model, ADSH)
+            codes = model.code_for(LabelSets.of(some.labels))
+        assert codes is not None
+        return some, codes, features if vectors else None, bad
+
+    return _put(index, len(whole), whole, source, coded, again=again, prefix=prefix, report=report)
+
+
+def open_for(location: str, model: Path, bits: int | None = None) -> Index:
+    """The index at this place for the codes of the model in this folder, which it notes."""
+    index = open_index(location, bits=bits, model=model)
+    at = str(model.absolute())
+    if index.noted(MODEL) != at:
+        index.note(MODEL, at)
+    return index
+
+
+def open_existing(location: str) -> Index:
+    """The index at this place, which must be there."""
+    if "://" not in location and not Path(location).exists():
+        raise InputError(f"there is no index at {location}: make one with adsh index build {location} --model FOLDER")
+    return open_index(location)
+
+
+def model_of(index: Index, given: Path | None, device: str | None) -> Fitted:
+    """The model that codes for this index: the one given, or the one it was made with."""
+    at = index.noted(MODEL) if given is None else str(given)
+    if at is None or not Path(at).exists():
+        state = (
+            "does not say which model its codes are of"
+            if at is None
+            else f"was made with the model in {at}, which is not there"
+        )
+        raise InputError(f"the index {state}: give --model FOLDER")
+    model: Fitted = load(at, device=device)
+    return model
+
+
+def find(
+    index: Index,
+    model: Fitted,
+    queries: Dataset,
+    *,
+    k: int = 10,
+    radius: int | None = None,
+    where: dict[str, Any] | None = None,
+    ranking: str = "hamming",
+    rerank: bool | None = None,
+) -> list[Matches]:
+    """What is nearest to each query item. Ties are ordered by features where the index has them, unless told not to."""
+    if ranking not in ("hamming", "asymmetric"):
+        raise InputError(f'ranking={ranking!r}: choose "hamming" or "asymmetric"')
+    if radius is not None and (ranking != "hamming" or rerank):
+        raise InputError("a radius counts bits: leave out --ranking asymmetric and --rerank")
+    fitted = for_model(queries, model.input_shape_)
+    has_vectors = index.info()["vector_dimensions"] > 0
+    if rerank and not has_vectors:
+        raise InputError("the index holds no vectors to order ties by: build it with them, or leave --rerank out")
+    codes, features = _coded(model, fitted)
+    if radius is not None:
+        return index.within(codes, radius, where=where, limit=k)
+    ordered = has_vectors and features is not None and rerank is not False and ranking == "hamming"
+    if ranking == "asymmetric":
+        if not isinstance(model, DeepModel):
+            raise InputError("this method has no real-valued outputs: use --ranking hamming")
+        return index.search(model.outputs(fitted), k, where=where, ranking="asymmetric")
+    return index.search(codes, k, where=where, vectors=features if ordered else None, rerank=ordered)
+
+
+def picture(metadata: dict[str, Any] | None) -> NDArray[np.uint8] | None:
+    """The image that an item's metadata leads back to; None where there is none, or it is gone."""
+    told = metadata or {}
+    try:
+        if "file" in told:
+            return decode(told["file"])
+        if "source" in told:
+            item = _opened(told["source"], told.get("root"))[told["at"]]
+            return item if item.ndim == 3 else None
+    except (OSError, InputError, IndexError):
+        pass
+    return None
+
+
+def _opened(name: str, root: str | None) -> Dataset:
+    key = (name, root)
+    if key not in _SOURCES:
+        _SOURCES[key] = open_source(name, root=root)
+    return _SOURCES[key]
+
+
+_SOURCES: dict[tuple[str, str | None], Dataset] = {}
+
+
+def _put(
+    index: Index,
+    count: int,
+    whole: Dataset,
+    source: Source,
+    coded: Callable[[NDArray[np.int64]], tuple[Dataset, Codes, Vectors, list[tuple[str, str]]]],
+    *,
+    again: bool = False,
+    prefix: str = "",
+    report: Report | None = None,
+) -> Put:
+    started, new, replaced, already = time.perf_counter(), 0, 0, 0
+    unreadable: list[tuple[str, str]] = []
+    for start in range(0, count, _BLOCK):
+        indices = np.arange(start, min(start + _BLOCK, count))
+        keys = [prefix + key for key in whole.keys[start : start + _BLOCK]]
+        about = [_metadata(whole, at, source) for at in indices.tolist()]
+        there = index.get(keys)
+        for item, mine in zip(there, about, strict=True):
+            if item is not None and _place(item.metadata) != _place(mine):
+                raise InputError(
+                    f"the key {item.key!r} is in the index for {_place(item.metadata)}: give --prefix TEXT, so that "
+                    f"the items of {source.name} have keys of their own"
+                )
+        todo = np.array([again or item is None for item in there])
+        already += int((~todo).sum())
+        if todo.any():
+            some, codes, vectors, bad = coded(indices[todo])
+            unreadable += bad
+            by_key = dict(zip(keys, about, strict=True))
+            named = [prefix + key for key in some.keys[: len(some)]]
+            with warnings.catch_warnings():
+                if count < _BLOCK:  # there are no more to decide by
+                    warnings.simplefilter("ignore", AdshWarning)
+                added = index.add(named, codes, [by_key[key] for key in named], vectors=vectors) if named else 0
+            new, replaced = new + added, replaced + len(named) - added
+        if report:
+            report(int(indices[-1]) + 1, count)
+    return Put(new, replaced, already, unreadable, time.perf_counter() - started)
+
+
+def _coded(model: Fitted, some: Dataset) -> tuple[Codes, Vectors]:
+    """The codes of items by the network and, from the same pass, their features."""
+    if isinstance(model, DeepModel):
+        return model.codes_and_features(some)
+    features = as_items(some).take(np.arange(len(some)))
+    return model.encode(some), features.reshape(len(features), -1).astype(np.float32)
+
+
+def _features(model: Fitted, some: Dataset) -> Vectors:
+    return _coded(model, some)[1]
+
+
+def _metadata(dataset: Dataset, at: int, source: Source) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    if dataset.labels is not None:
+        names = [str(name) for name in dataset.labels.names_of(int(dataset.labels.ids[at]))]
+        if names:
+            told["class"] = names[0] if len(names) == 1 else names
+    base, index = _origin(dataset, at)
+    if isinstance(base, ImageFiles):
+        return told | {"file": str(base.path(index).absolute())}
+    return told | {"source": source.name, "at": index} | ({"root": source.root} if source.root else {})
+
+
+def _origin(dataset: Dataset, at: int) -> tuple[Dataset, int]:
+    """The source behind views of it, and the item's number there."""
+    if isinstance(dataset, Subset):
+        return _origin(dataset.whole, int(dataset.indices[at]))
+    if isinstance(dataset, Sized):
+        return _origin(dataset.whole, at)
+    if isinstance(dataset, CachedImages):
+        return _origin(dataset.source, at)
+    return dataset, at
+
+
+def _absolute(path: str) -> str:
+    """A path that holds from anywhere; a name stays one."""
+    return str(Path(path).absolute()) if Path(path).exists() else path
+
+
+def _place(metadata: dict[str, Any] | None) -> str:
+    told = metadata or {}
+    return str(told.get("file") or f"{told.get('source')} {told.get('at')}")

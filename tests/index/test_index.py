@@ -1,0 +1,262 @@
+"""What a user does with an index every day, against plain sorting."""
+
+import numpy as np
+import pytest
+
+import adsh
+from adsh.hamming.small_vectors import Projection
+from tests.index.cases import keys, random_codes
+from tests.reference import hamming as plain
+
+
+@pytest.fixture(params=[0, 7], ids=["scan", "buckets"])
+def codes(request):
+    return random_codes(600, distinct=request.param)
+
+
+@pytest.fixture
+def index(tmp_path):
+    with adsh.open_index(tmp_path / "index", bits=48) as index:
+        yield index
+
+
+def expected(code, codes, k, names):
+    far = plain.distances(code, codes, 48)
+    best = plain.top(far, k)
+    return [names[i] for i in best], far[best].tolist()
+
+
+def answer(matches):
+    return matches.keys, matches.distances.tolist()
+
+
+def test_the_nearest_are_found_with_keys_distances_and_metadata(index, codes):
+    names = keys(600)
+    assert index.add(names, codes, [{"number": i} for i in range(600)]) == 600
+    for query, matches in zip(codes[:5], index.search(codes[:5], k=50), strict=True):
+        assert answer(matches) == expected(query, codes, 50, names)
+        assert [m["number"] for m in matches.metadata] == [names.index(key) for key in matches.keys]
+    first = next(iter(index.search(codes[:1], k=1)[0]))
+    assert first == (names[0], 0, {"number": 0})
+    assert "item 0" in repr(matches) or len(repr(matches)) < 200
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_items_come_in_insertion_order_across_snapshot_and_later_adds(index, codes, compacted):
+    names = keys(600)
+    for start, stop in ((0, 300), (300, 500), (500, 540), (540, 600)):
+        index.add(names[start:stop], codes[start:stop])
+        if start == 0:
+            index.compact()
+        index.search(codes[:1])  # each add becomes a part of its own
+    if compacted:
+        index.compact()
+    for query, matches in zip(codes[:10], index.search(codes[:10], k=77), strict=True):
+        assert answer(matches) == expected(query, codes, 77, names)
+    far = plain.distances(codes[3], codes, 48)
+    for radius in (0, 2, 18, 48):
+        matches = index.within(codes[3:4], radius=radius)[0]
+        best = plain.within(far, radius)
+        assert answer(matches) == ([names[i] for i in best], far[best].tolist())
+
+
+def test_a_replaced_item_keeps_its_place_and_a_removed_one_comes_back_last(index):
+    same = np.zeros((3, 6), dtype=np.uint8)
+    index.add(["a", "b", "c"], same, [{"v": 1}] * 3)
+    assert index.add(["a"], same[:1], [{"v": 2}]) == 0
+    assert index.search(same[:1])[0].keys == ["a", "b", "c"]
+    assert index.search(same[:1])[0].metadata[0] == {"v": 2}
+    assert index.remove(["a", "nobody"]) == 1
+    assert "a" not in index
+    assert "b" in index
+    assert index.add(["a"], same[:1]) == 1
+    assert index.search(same[:1])[0].keys == ["b", "c", "a"]
+    assert index.search(same[:1])[0].metadata == [{"v": 1}, {"v": 1}, None]
+    index.compact()
+    assert index.search(same[:1])[0].keys == ["b", "c", "a"]
+    assert index.verify() == []
+
+
+def test_what_was_added_and_removed_is_there_after_opening_again(tmp_path, codes):
+    names = keys(600)
+    with adsh.open_index(tmp_path / "i", bits=48) as index:
+        index.add(names[:500], codes[:500])
+        index.compact()
+        index.add(names[500:], codes[500:])
+        index.remove(names[10:20])
+    kept = [i for i in range(600) if not 10 <= i < 20]
+    with adsh.open_index(tmp_path / "i") as index:
+        assert len(index) == 590
+        assert index.bits == 48
+        assert answer(index.search(codes[:1], k=200)[0]) == expected(
+            codes[0], codes[kept], 200, [names[i] for i in kept]
+        )
+        assert [key for key, _, _ in index.items()] == [names[i] for i in kept]
+        assert index.verify() == []
+
+
+def test_k_larger_than_the_index_gives_everything_and_an_empty_one_nothing(index):
+    assert index.search(random_codes(2), k=5)[1].keys == []
+    assert index.within(random_codes(1), radius=5)[0].metadata == []
+    assert index.search(np.zeros((0, 6), np.uint8)) == []
+    index.add(["a", "b"], random_codes(2))
+    assert len(index.search(random_codes(1), k=1000)[0]) == 2
+    index.remove(["a", "b"])
+    assert len(index) == 0
+    assert index.search(random_codes(1))[0].keys == []
+    index.compact()
+    assert index.search(random_codes(1))[0].keys == []
+    assert index.verify() == []
+    assert index.info()["items"] == 0
+
+
+def test_pages_put_together_are_the_whole(index, codes):
+    index.add(keys(600), codes)
+    index.compact()
+    index.add(keys(50, 600), codes[:50])
+    whole = index.search(codes[:1], k=650)[0].keys
+    pages = [index.search(codes[:1], k=100, offset=start)[0].keys for start in range(0, 700, 100)]
+    assert [key for page in pages for key in page] == whole
+    near = index.within(codes[:1], radius=24)[0].keys
+    pages = [index.within(codes[:1], radius=24, offset=at, limit=33)[0].keys for at in range(0, len(near) + 33, 33)]
+    assert [key for page in pages for key in page] == near
+
+
+@pytest.mark.parametrize(
+    ("where", "right"),
+    [
+        ({"class": "cat"}, lambda m: m["class"] == "cat"),
+        ({"year": {"ge": 2000, "lt": 2004}}, lambda m: 2000 <= m["year"] < 2004),
+        ({"class": {"in": ["cat", "dog"]}, "year": {"gt": 2005}}, lambda m: m["class"] != "cow" and m["year"] > 2005),
+        ({"class": {"ne": "cat"}}, lambda m: m["class"] != "cat"),
+        ({"rare": True}, lambda m: m.get("rare") is True),
+        ({"rare": 1}, lambda m: False),
+        ({"year": {"le": "2000"}}, lambda m: False),
+        ({"nothing": None}, lambda m: False),
+    ],
+)
+def test_filters_are_exact_and_k_are_found_after_them(index, codes, where, right):
+    metadata = [{"class": ["cat", "dog", "cow"][i % 3], "year": 1998 + i % 11} for i in range(600)]
+    metadata[599]["rare"] = True
+    index.add(keys(500), codes[:500], metadata[:500])
+    index.compact()
+    index.add(keys(100, 500), codes[500:], metadata[500:])
+    index.add(["bare"], codes[:1])
+    far = plain.distances(codes[0], codes, 48)
+    best = [i for i in plain.top(far, 600) if right(metadata[i])]
+    assert index.search(codes[:1], k=20, where=where)[0].keys == [f"item {i}" for i in best[:20]]
+    near = [i for i in best if far[i] <= 20]
+    assert index.within(codes[:1], radius=20, where=where)[0].keys == [f"item {i}" for i in near]
+
+
+def test_the_asymmetric_ranking_orders_what_hamming_leaves_tied(index, codes):
+    rng = np.random.default_rng(0)
+    index.add(keys(600), codes)
+    outputs = rng.integers(-8, 9, size=(3, 48)) / 8
+    for output, matches in zip(outputs, index.search(outputs, k=40, ranking="asymmetric"), strict=True):
+        far = plain.asymmetric(output, codes, 48)
+        best = plain.top(far, 40)
+        assert answer(matches) == ([f"item {i}" for i in best], far[best].tolist())
+
+
+def test_reranking_orders_ties_by_the_vectors_and_nothing_else(index):
+    rng = np.random.default_rng(0)
+    codes = random_codes(700, distinct=4)
+    features = rng.normal(size=(700, 10))
+    index.add(keys(500), codes[:500], vectors=features[:500])
+    index.compact()
+    index.add(keys(150, 500), codes[500:650], vectors=features[500:650])
+    index.add(keys(50, 650), codes[650:])  # without vectors: last of their tie
+    query = rng.normal(size=(1, 10))
+    got = index.search(codes[:1], k=300, vectors=query, rerank=True)[0]
+    project = Projection.fit(features[:500].astype(np.float32))
+    near = ((project(features).astype(int) - project(query).astype(int)) ** 2).sum(axis=1)
+    near[650:] = near.max() + 1
+    far = plain.distances(codes[0], codes, 48)
+    best = np.lexsort((near, far))[:300]
+    assert answer(got) == ([f"item {i}" for i in best], far[best].tolist())
+    best = index.search(codes[:1], k=5, vectors=query, rerank=True)[0].keys
+    assert best == got.keys[:5]
+    reopened = adsh.open_index(index.folder)
+    assert reopened.search(codes[:1], k=300, vectors=query, rerank=True)[0].keys == got.keys
+    assert reopened.info()["vector_dimensions"] == 10
+    assert reopened.verify() == []
+    reopened.close()
+
+
+def test_one_handle_sees_the_commits_of_another_without_reopening(tmp_path):
+    codes = random_codes(100)
+    one, other = (adsh.open_index(tmp_path / "i", bits=48) for _ in range(2))
+    one.add(keys(100), codes)
+    assert len(other) == 100
+    other.remove(keys(10))
+    assert one.search(codes[:1], k=100)[0].keys[0] != "item 0"
+    one.compact()
+    assert len(other) == 90
+    other.compact()
+    one.add(keys(1), codes[:1])
+    assert other.search(codes[:1], k=1)[0].keys == ["item 0"]
+    assert other.verify() == one.verify() == []
+    one.close()
+    other.close()
+
+
+def test_old_snapshots_are_removed(tmp_path):
+    with adsh.open_index(tmp_path / "i", bits=48) as index:
+        for start in (0, 10, 20):
+            index.add(keys(10, start), random_codes(10))
+            index.compact()
+        assert len(list((tmp_path / "i").glob("*snapshot-*"))) == 1
+
+
+def test_snapshots_are_written_as_the_index_grows(tmp_path, monkeypatch):
+    from adsh.index import embedded
+
+    monkeypatch.setattr(embedded, "_REWRITE_FROM", 40)
+    codes = random_codes(500, distinct=9)
+    with adsh.open_index(tmp_path / "i", bits=48) as index:
+        for start in range(0, 500, 20):
+            index.add(keys(20, start), codes[start : start + 20])
+        info = index.info()
+        assert info["snapshot"]
+        assert info["items_after_snapshot"] <= 125
+        assert answer(index.search(codes[:1], k=99)[0]) == expected(codes[0], codes, 99, keys(500))
+
+
+@pytest.mark.parametrize("bits", [1, 12, 64, 100, 1024])
+def test_codes_of_any_length_are_searched(tmp_path, bits):
+    codes = random_codes(200, bits, distinct=50)
+    with adsh.open_index(tmp_path / "i", bits=bits) as index:
+        index.add(keys(200), codes)
+        index.remove(["item 3"])
+        far = plain.distances(codes[0], codes, bits)
+        best = [i for i in plain.top(far, 200) if i != 3]
+        assert index.search(codes[:1], k=200)[0].keys == [f"item {i}" for i in best]
+        assert index.within(codes[:1], radius=1)[0].keys == [f"item {i}" for i in best if far[i] <= 1]
+
+
+def test_info_says_what_there_is_and_how_it_is_searched(index):
+    index.add(keys(100), random_codes(100, distinct=4))
+    info = index.info()
+    assert info["items"] == 100
+    assert info["bits"] == 48
+    assert info["distinct_codes"] == 4
+    assert info["search"] == "buckets"
+    index.add(keys(1000), random_codes(1000))
+    assert index.info()["search"].startswith("scan (")
+
+
+def test_an_index_needs_no_torch(tmp_path):
+    import subprocess
+    import sys
+
+    script = f"""
+import sys
+sys.modules["torch"] = None
+import adsh, numpy as np
+with adsh.open_index({str(tmp_path / "i")!r}, bits=8, model="a name") as index:
+    index.add(["a"], np.zeros((1, 1), np.uint8))
+    print(index.search(np.zeros((1, 1), np.uint8))[0].keys)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.strip() == "['a']", done.stderr

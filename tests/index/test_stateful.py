@@ -1,0 +1,96 @@
+"""Any sequence of calls against a dictionary: what a careful user believes an index to be."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import adsh
+from adsh.hamming.bits import pack
+from tests.reference import hamming as plain
+
+names = st.lists(st.sampled_from([f"key {i}" for i in range(12)] + ["ключ", "a/b.jpg"]), unique=True, max_size=8)
+seeds = st.integers(0, 5)  # few: codes repeat
+
+
+class AgainstADictionary(RuleBasedStateMachine):
+    @initialize(bits=st.sampled_from([3, 12, 48, 70]))
+    def open(self, bits):
+        self.bits, self.model = bits, {}
+        self.folder = Path(tempfile.mkdtemp()) / "index"
+        self.handles = [adsh.open_index(self.folder, bits=bits), adsh.open_index(self.folder)]
+
+    def codes(self, seed, n):
+        return pack(np.random.default_rng(seed).choice([-1, 1], size=(n, self.bits)))
+
+    @rule(keys=names, seed=seeds, metadata=st.booleans(), handle=st.integers(0, 1))
+    def add(self, keys, seed, metadata, handle):
+        codes = self.codes(seed, len(keys))
+        stored = [{"seed": seed}] * len(keys) if metadata else None
+        new = self.handles[handle].add(keys, codes, stored)
+        assert new == len(set(keys) - set(self.model))
+        self.model |= {key: (code, {"seed": seed} if metadata else None) for key, code in zip(keys, codes, strict=True)}
+
+    @rule(keys=names, handle=st.integers(0, 1))
+    def remove(self, keys, handle):
+        assert self.handles[handle].remove(keys) == len(set(keys) & set(self.model))
+        for key in keys:
+            self.model.pop(key, None)
+
+    @rule(handle=st.integers(0, 1))
+    def compact(self, handle):
+        self.handles[handle].compact()
+
+    @rule(handle=st.integers(0, 1))
+    def reopen(self, handle):
+        self.handles[handle].close()
+        self.handles[handle] = adsh.open_index(self.folder)
+
+    @rule(seed=seeds, k=st.integers(1, 20), handle=st.integers(0, 1), only=st.none() | seeds)
+    def search(self, seed, k, handle, only):
+        query = self.codes(seed, 1)
+        where = None if only is None else {"seed": only}
+        wanted = [key for key, (_, m) in self.model.items() if only is None or (m or {}).get("seed") == only]
+        far = self.far(query, wanted)
+        found = self.handles[handle].search(query, k=k, where=where)[0]
+        best = plain.top(far, k)
+        assert found.keys == [wanted[i] for i in best]
+        assert found.distances.tolist() == far[best].tolist()
+        assert found.metadata == [self.model[key][1] for key in found.keys]
+
+    @rule(seed=seeds, radius=st.integers(0, 10), handle=st.integers(0, 1))
+    def within(self, seed, radius, handle):
+        query, wanted = self.codes(seed, 1), list(self.model)
+        found = self.handles[handle].within(query, radius=radius)[0]
+        assert found.keys == [wanted[i] for i in plain.within(self.far(query, wanted), radius)]
+
+    @rule(handle=st.integers(0, 1))
+    def verify(self, handle):
+        assert self.handles[handle].verify() == []
+
+    @invariant()
+    def holds_what_the_dictionary_does(self):
+        for handle in getattr(self, "handles", []):
+            assert len(handle) == len(self.model)
+            assert [(key, code) for key, code, _ in handle.items()] == [
+                (k, c.tobytes()) for k, (c, _) in self.model.items()
+            ]
+
+    def far(self, query, wanted):
+        if not wanted:
+            return np.zeros(0, dtype=int)
+        return plain.distances(query[0], np.stack([self.model[key][0] for key in wanted]), self.bits)
+
+    def teardown(self):
+        for handle in getattr(self, "handles", []):
+            handle.close()
+        if hasattr(self, "folder"):
+            shutil.rmtree(self.folder.parent)
+
+
+TestAgainstADictionary = AgainstADictionary.TestCase
+TestAgainstADictionary.settings = settings(max_examples=25, stateful_step_count=25, deadline=None, derandomize=True)
