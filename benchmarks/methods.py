@@ -27,6 +27,7 @@ from adsh.methods import DEEP, METHODS, create
 BITS = 48
 DISTINCT = [name for name in METHODS if f"{name}_d" not in METHODS]  # on the same points a plain one takes as long
 
+TWO_STEP = ("fasth", "lfh", "lfh_d", "cosdish", "cosdish_d")
 TARGETS = {  # seconds, of what, on 2 cores
     ("itq", 59_000): (60, "fit"),
     ("sdh_d", 59_000): (600, "codes"),
@@ -40,16 +41,19 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--methods", nargs="+", default=["adsh", *DISTINCT])
     parser.add_argument("--points", type=int, nargs="+", default=[5000, 59_000])
+    parser.add_argument("--hash-function", default="trees", choices=["trees", "ridge"], help="of those that have one")
     return parser.parse_args()
 
 
-def measure(name: str, Y: np.ndarray, labels: Any) -> dict[str, Any]:
+def measure(name: str, Y: np.ndarray, labels: Any, hash_function: str) -> dict[str, Any]:
     started = time.perf_counter()
     if name == "adsh":
         model: Any = adsh.ADSH(BITS, progress=False).fit(Y, labels)
     else:
-        model = create(name, bits=BITS, progress=False).fit(Y, labels)
-    told = {"method": name, "points": len(Y), "bits": BITS, "fit": time.perf_counter() - started}
+        options = {"hash_function": hash_function} if name in TWO_STEP else {}
+        model = create(name, bits=BITS, progress=False, **options).fit(Y, labels)
+    told = {"method": name, "hash_function_by": hash_function if name in TWO_STEP else None}
+    told |= {"points": len(Y), "bits": BITS, "fit": time.perf_counter() - started}
     stages = {} if name in ("adsh", *DEEP) else model.seconds_
     told |= {"codes": stages.get("codes"), "hash_function": stages.get("hash function"), "coding": stages.get("coding")}
     told = {key: round(value, 3) if isinstance(value, float) else value for key, value in told.items()}
@@ -70,9 +74,10 @@ def main() -> None:
     for points in given.points:
         chosen = parts.database if points == len(parts.database) else parts.training[:: len(parts.training) // points]
         for name in given.methods:
-            figure = measure(name, X[chosen], labels.take(chosen))
+            figure = measure(name, X[chosen], labels.take(chosen), given.hash_function)
             figures = json.loads(path.read_text())["figures"] if path.exists() else []
-            others = [f for f in figures if (f["method"], f["points"]) != (name, len(chosen))]
+            key = ("method", "hash_function_by", "points")
+            others = [f for f in figures if any(f.get(k) != figure[k] for k in key)]
             write("methods", [*others, figure], ("numpy", "torch", "scipy", "lightgbm"))
             print(json.dumps(figure), flush=True)
 
