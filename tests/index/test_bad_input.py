@@ -206,12 +206,12 @@ def test_a_database_at_its_largest_says_that_no_space_is_left(index):
 
 
 def test_a_snapshot_that_cannot_be_written_is_told_and_nothing_is_lost(index, monkeypatch):
-    from adsh.index import embedded
+    from adsh.index import embedded, view
 
     def full(path, arrays):
         raise FolderError("no space")
 
-    monkeypatch.setattr(embedded, "write_snapshot", full)
+    monkeypatch.setattr(view, "write_snapshot", full)
     monkeypatch.setattr(embedded, "_REWRITE_FROM", 5)
     with pytest.warns(adsh.AdshWarning, match="no new snapshot was written: no space"):
         index.add(keys(20), random_codes(20))

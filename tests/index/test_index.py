@@ -1,5 +1,8 @@
 """What a user does with an index every day, against plain sorting."""
 
+import os
+import time
+
 import numpy as np
 import pytest
 
@@ -207,6 +210,14 @@ def test_old_snapshots_are_removed(tmp_path):
             index.add(keys(10, start), random_codes(10))
             index.compact()
         assert len(list((tmp_path / "i").glob("*snapshot-*"))) == 1
+        index.add(["more"], random_codes(1))
+        for name, age in (("snapshot-000000000001-1.bin", 7200), (".snapshot-000000000002-1.bin.new", 7200),
+                          ("snapshot-000000000099-1.bin", 0)):  # fmt: skip
+            (tmp_path / "i" / name).write_text("left by a killed process, or being written by another")
+            os.utime(tmp_path / "i" / name, (time.time() - age,) * 2)
+        index.compact()
+        assert len(list((tmp_path / "i").glob("*snapshot-*"))) == 2
+        assert index.verify() == []
 
 
 def test_snapshots_are_written_as_the_index_grows(tmp_path, monkeypatch):

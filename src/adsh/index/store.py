@@ -71,7 +71,7 @@ class Store:
         self.folder = folder
         self.path = folder / DATABASE
         self._timeout = timeout
-        with self._explained():
+        with self.explained():
             self._db = sqlite3.connect(self.path, timeout, isolation_level=None, check_same_thread=False)
             self._db.text_factory = bytes
             _patiently(lambda: self._db.execute("PRAGMA journal_mode=WAL").fetchone(), timeout)
@@ -91,19 +91,19 @@ class Store:
 
     def is_made(self) -> bool:
         """Whether this database is an index already."""
-        with self._explained():
+        with self.explained():
             found = self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'facts'").fetchone()
             return bool(found[0]) and self.fact("about") is not None
 
     def version(self) -> int:
         """A number that changes when another process commits."""
-        with self._explained():
+        with self.explained():
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One transaction that nobody else writes beside; durable when the block ends, undone by an error in it."""
-        with self._explained():
+        with self.explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -116,7 +116,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[State]:
         """The state, and a view of the database that stays as it was then."""
-        with self._explained():
+        with self.explained():
             counted = self._counted()  # before the view is taken: commits in between are fine
             self._db.execute("BEGIN")
             try:
@@ -225,7 +225,7 @@ class Store:
 
     def problems(self) -> list[str]:
         """What SQLite finds wrong with its own file."""
-        with self._explained():
+        with self.explained():
             told = self._db.execute("PRAGMA integrity_check").fetchall()
         problems = ["; ".join(row[0].decode(errors="replace").splitlines()) for row in told]
         return [] if problems == ["ok"] else problems
@@ -286,7 +286,7 @@ class Store:
         return int(commits) if zlib.crc32(data[:8]) == check else 0
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """SQLite's errors in this package's words."""
         try:
             yield
