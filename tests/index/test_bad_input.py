@@ -218,5 +218,14 @@ def test_a_snapshot_that_cannot_be_written_is_told_and_nothing_is_lost(index, mo
     assert len(index) == 22
 
 
+def test_a_closed_handle_says_so_and_closing_twice_does_nothing(tmp_path):
+    index = adsh.open_index(tmp_path / "i", bits=48)
+    index.close()
+    index.close()
+    for call in (lambda: len(index), lambda: index.add(["a"], random_codes(1)), lambda: index.search(random_codes(1))):
+        with pytest.raises(InputError, match="is closed: open the index again"):
+            call()
+
+
 def test_sqlite_is_new_enough_for_what_is_asked_of_it():
     assert sqlite3.sqlite_version_info >= (3, 38)  # json_each is built in from there on

@@ -15,7 +15,7 @@ import json
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,49 +88,37 @@ class EmbeddedIndex(Index):
         texts = metadata_texts(metadata, len(encoded))
         if not encoded:
             return 0
-        with self._writing, self._store.writing():
-            state = self._store.state()
-            small = None if vectors is None else self._small(self._store, vectors, len(encoded), fit=True)
-            numbers, old, checks = self._store.items_of(encoded, self.bits)
-            first = state.last + 1 + len(numbers)
-            places = np.arange(first, first + len(encoded), dtype=np.int64)
-            if old is not None:
-                self._store.remove(state.last + 1, numbers, old)
-                known = dict(zip(old.keys.at(slice(0, len(old))), old.places.tolist(), strict=True))
-                for at, key in enumerate(encoded):
-                    places[at] = known.get(key.decode(), places[at])
-            metadata_column = None if texts is None else Texts.of(texts)
-            added = self._store.insert(first, Rows(places, packed, Texts.of(encoded), metadata_column, small))
-            new = len(encoded) - len(numbers)
-            state = replace(
-                state,
-                commits=state.commits + 1,
-                items=state.items + new,
-                sum=(state.sum + added - int(checks.sum(dtype=np.uint64))) % (1 << 64),
-                last=first + len(encoded) - 1,
-            )
-            self._store.set_state(state)
-        self._committed(state)
+        with self._writing:
+            with self._changing() as (store, state):
+                small = None if vectors is None else self._small(store, vectors, len(encoded), fit=True)
+                numbers, old, checks = store.items_of(encoded, self.bits)
+                first = state.last + 1 + len(numbers)
+                places = np.arange(first, first + len(encoded), dtype=np.int64)
+                if old is not None:
+                    store.remove(state.last + 1, numbers, old)
+                    known = dict(zip(old.keys.at(slice(0, len(old))), old.places.tolist(), strict=True))
+                    for at, key in enumerate(encoded):
+                        places[at] = known.get(key.decode(), places[at])
+                column = None if texts is None else Texts.of(texts)
+                added = store.insert(first, Rows(places, packed, Texts.of(encoded), column, small))
+                new = len(encoded) - len(numbers)
+                state = state.after(new, added - int(checks.sum(dtype=np.uint64)), len(numbers) + len(encoded))
+                store.set_state(state)
+            self._committed(state)
         return new
 
     def remove(self, keys: Sequence[str]) -> int:
         """Takes items out, and gives how many of the keys were there."""
         encoded = check_keys(keys)
-        with self._writing, self._store.writing():
-            state = self._store.state()
-            numbers, old, checks = self._store.items_of(encoded, self.bits)
-            if old is None:
-                return 0
-            self._store.remove(state.last + 1, numbers, old)
-            state = replace(
-                state,
-                commits=state.commits + 1,
-                items=state.items - len(old),
-                sum=(state.sum - int(checks.sum(dtype=np.uint64))) % (1 << 64),
-                last=state.last + len(old),
-            )
-            self._store.set_state(state)
-        self._committed(state)
+        with self._writing:
+            with self._changing() as (store, state):
+                numbers, old, checks = store.items_of(encoded, self.bits)
+                if old is None:
+                    return 0
+                store.remove(state.last + 1, numbers, old)
+                state = state.after(-len(old), -int(checks.sum(dtype=np.uint64)), len(old))
+                store.set_state(state)
+            self._committed(state)
         return len(old)
 
     def search(
@@ -270,6 +258,8 @@ class EmbeddedIndex(Index):
     def close(self) -> None:
         """Ends the use of this handle; what was added stays."""
         with self._writing, self._view.lock:
+            if self._store.closed:
+                return
             if self._wrote:
                 self._wrote = False
                 self._rewrite_if_due(self._view.now()[1], _CLOSE_FROM, _CLOSE_PART)
@@ -303,6 +293,11 @@ class EmbeddedIndex(Index):
             projection = Projection.fit(features)
             store.set_fact("projection", save_projection(projection))
         return projection(features)
+
+    @contextmanager
+    def _changing(self) -> Iterator[tuple[Store, State]]:
+        with self._store.writing():
+            yield self._store, self._store.state()
 
     def _committed(self, state: State) -> None:
         self._store.count_commit(state.commits)

@@ -18,14 +18,14 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BusyError, FolderError, first_line
+from ..errors import BusyError, FolderError, InputError, first_line
 from ..hamming.arrange import compact_type
 from ..hamming.bits import Codes, bytes_for
 from .rows import Gathered, Rows, checksums, no_vectors
@@ -36,6 +36,7 @@ DATABASE, COMMITS = "index.db", "commits"
 _AT_A_TIME = 1 << 13
 _NO_NUMBERS, _NO_CHECKS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
 _MODULUS = 1 << 64
+_SETTINGS = ("synchronous=FULL", "cell_size_check=ON", "cache_size=-32768", "wal_autocheckpoint=4000")
 _COUNTED = struct.Struct("<QI")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value BLOB NOT NULL, checksum INTEGER NOT NULL);
@@ -63,6 +64,16 @@ class State:
     snapshot: str = ""  # its file; it holds the items up to `upto` less those removed up to `upto`
     upto: int = 0
 
+    def after(self, items: int, checksums: int, writes: int) -> State:
+        """The state after one more commit with so many more items, so much more in the sum and so many writes."""
+        return replace(
+            self,
+            commits=self.commits + 1,
+            items=self.items + items,
+            sum=(self.sum + checksums) % _MODULUS,
+            last=self.last + writes,
+        )
+
 
 class Store:
     """The database of one index."""
@@ -71,18 +82,25 @@ class Store:
         self.folder = folder
         self.path = folder / DATABASE
         self._timeout = timeout
+        self.closed = False
         with self.explained():
+            self._counter = os.open(folder / COMMITS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             self._db = sqlite3.connect(self.path, timeout, isolation_level=None, check_same_thread=False)
-            self._db.text_factory = bytes
-            _patiently(lambda: self._db.execute("PRAGMA journal_mode=WAL").fetchone(), timeout)
-            for setting in ("synchronous=FULL", "cell_size_check=ON", "cache_size=-32768", "wal_autocheckpoint=4000"):
-                self._db.execute(f"PRAGMA {setting}").fetchone()
-        self._counter = os.open(folder / COMMITS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                self._db.text_factory = bytes
+                _patiently(lambda: self._db.execute("PRAGMA journal_mode=WAL").fetchone(), timeout)
+                for setting in _SETTINGS:
+                    self._db.execute(f"PRAGMA {setting}").fetchone()
+            except BaseException:
+                self.close()
+                raise
 
     def close(self) -> None:
         """Ends the use of the database."""
-        self._db.close()
-        os.close(self._counter)
+        if not self.closed:
+            self.closed = True
+            self._db.close()
+            os.close(self._counter)
 
     def make_tables(self) -> None:
         """Makes the tables where they are missing; inside `writing`."""
@@ -291,6 +309,8 @@ class Store:
         try:
             yield
         except sqlite3.Error as problem:
+            if self.closed and isinstance(problem, sqlite3.ProgrammingError):
+                raise InputError(f"this handle of {self.folder} is closed: open the index again") from None
             code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise BusyError(
@@ -307,6 +327,8 @@ class Store:
                     "check the disk's space and the permissions"
                 ) from None
             raise self.damaged(first_line(problem)) from None
+        except PermissionError as problem:
+            raise FolderError(f"cannot write to {self.folder}: {first_line(problem)}") from None
         except (UnicodeDecodeError, OverflowError) as problem:
             raise self.damaged(first_line(problem)) from None
 

@@ -90,22 +90,22 @@ class View:
 
     def compact(self, writer: Store) -> None:
         """Writes a snapshot of everything. Nobody waits for it: only its name is put down in a transaction."""
+        parts, base = self.now()
+        whole = parts.whole()
+        name = ""
+        if whole is not None:
+            name = f"snapshot-{base.last:012d}-{secrets.token_hex(4)}.bin"  # no two write the same file
+            write_snapshot(self.store.folder / name, whole.arrays())
+        del parts, whole
+        with writer.writing():
+            state = writer.state()
+            useful = state.snapshot == base.snapshot  # else another process was faster
+            if useful:
+                writer.forget_removed(base.last)
+                state = replace(state, commits=state.commits + 1, snapshot=name, upto=base.last)
+                writer.set_state(state)
+        writer.count_commit(state.commits)
         with self.lock:
-            parts, base = self.now()
-            whole = parts.whole()
-            name = ""
-            if whole is not None:
-                name = f"snapshot-{base.last:012d}-{secrets.token_hex(4)}.bin"  # no two write the same file
-                write_snapshot(self.store.folder / name, whole.arrays())
-            del parts, whole
-            with writer.writing():
-                state = writer.state()
-                useful = state.snapshot == base.snapshot  # else another process was faster
-                if useful:
-                    writer.forget_removed(base.last)
-                    state = replace(state, commits=state.commits + 1, snapshot=name, upto=base.last)
-                    writer.set_state(state)
-            writer.count_commit(state.commits)
             self._remove_snapshots(base.snapshot if useful else name)
             self.state, self._parts, self._version = None, Parts(self.bits), -1
             self.parts()
