@@ -18,7 +18,7 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +155,7 @@ class Store:
 
     def set_state(self, state: State) -> None:
         """Part of every transaction that writes."""
-        self.set_fact("state", json.dumps(asdict(state)).encode())
+        self.set_fact("state", json.dumps(vars(state)).encode())
 
     def count_commit(self, commits: int) -> None:
         """Notes, after a commit, that it was made."""
