@@ -52,7 +52,6 @@ bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding and 
 	$(PIP) -e '.[search]'
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/kill.py 200 10
-	$(BIN)/python benchmarks/ranking.py
 
 dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/
 	rm -rf dist

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import AdshError, AdshWarning, InputError
+from ..hamming.ball import largest_radius
 from ..hamming.bits import as_codes, check_codes, number_rows
 from ..hamming.query import Query, code_queries, output_queries
 from ..hamming.scan import faiss_module
@@ -248,6 +249,7 @@ class EmbeddedIndex(Index):
                 "model": self.model,
                 "format_version": self._about.format_version,
                 "search": "none" if largest is None else "buckets" if buckets else f"scan ({faiss})",
+                "radius_looked_up": -1 if largest is None else largest_radius(self.bits, len(largest.layout.words)),
                 "distinct_codes": number_rows(_words(parts))[0] if parts.segments else 0,
                 "vector_dimensions": 0 if projection is None else projection.components.shape[1],
                 "snapshot": state.snapshot or None,
