@@ -203,8 +203,11 @@ class Store:
     def removed(self, after: int, bits: int) -> tuple[NDArray[np.int64], Codes]:
         """The places and codes of the items removed or replaced by a write after this number."""
         found = self._db.execute("SELECT number, record FROM removed WHERE number > ?", (after,)).fetchall()
-        numbers = np.fromiter((row[0] for row in found), dtype=np.int64, count=len(found))
-        records = self._records(b"".join(bytes(row[1]) for row in found), len(found), bits)
+        try:
+            numbers = np.fromiter((row[0] for row in found), dtype=np.int64, count=len(found))
+            records = self._records(b"".join(row[1] for row in found), len(found), bits)
+        except (ValueError, TypeError) as problem:
+            raise self.damaged(f"a removal cannot be read: {first_line(problem)}") from None
         codes = np.ascontiguousarray(records["code"])
         right = checksums(numbers, _bare(records["place"], codes))
         if (right != records["checksum"]).any():
@@ -264,24 +267,23 @@ class Store:
         count, numbers, keys, records, with_metadata, with_vector = found
         if not count:
             return _NO_NUMBERS, None, _NO_CHECKS
-        heads = self._records(records, count, bits)
-        small = None
-        if with_vector:
-            has_vector, vectors = self._db.execute(_VECTORS.format(which), values).fetchone()
-            there = np.frombuffer(has_vector, dtype=np.uint8) == ord("1")
-            if len(vectors) % with_vector:
-                raise self.damaged("a vector has another length")
-            small = no_vectors(count, len(vectors) // with_vector)
-            small[there] = np.frombuffer(vectors, dtype=np.int8).reshape(with_vector, -1)
+        texts = small = None
         try:
-            texts = None
+            heads = self._records(records, count, bits)
+            if with_vector:
+                has_vector, vectors = self._db.execute(_VECTORS.format(which), values).fetchone()
+                there = np.frombuffer(has_vector, dtype=np.uint8) == ord("1")
+                small = no_vectors(count, len(vectors) // with_vector)
+                small[there] = np.frombuffer(vectors, dtype=np.int8).reshape(with_vector, -1)
             if with_metadata:
                 texts = Texts.joined(self._db.execute(_METADATA.format(which), values).fetchone()[0], count)
             places = heads["place"].astype(compact_type(int(heads["place"].max())))
             rows = Rows(places, np.ascontiguousarray(heads["code"]), Texts.joined(keys, count), texts, small)
-        except ValueError:
-            raise self.damaged("a text holds a NUL") from None
-        at = np.fromstring(numbers, dtype=np.int64, sep=",")
+            at = np.fromstring(numbers, dtype=np.int64, sep=",")
+            if len(at) != count:
+                raise ValueError(f"{len(at)} numbers, not {count}")
+        except (ValueError, TypeError) as problem:  # a value of another type or length than any that was written
+            raise self.damaged(f"a row cannot be read: {first_line(problem)}") from None
         checks = checksums(at, rows)
         wrong = np.flatnonzero(checks != heads["checksum"])
         if len(wrong):
@@ -292,7 +294,7 @@ class Store:
     def _records(self, raw: bytes, count: int, bits: int) -> NDArray[Any]:
         dtype = _record_type(bytes_for(bits))
         if len(raw) != count * dtype.itemsize:
-            raise self.damaged("a record has another length")
+            raise ValueError("a record has another length")
         return np.frombuffer(raw, dtype=dtype)
 
     def _counted(self) -> int:
