@@ -44,11 +44,14 @@ format: $(VENV)/.dev  ## format and sort imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources and feeding (about 15 minutes, 3 GiB)
+bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding and the index (about 40 minutes, 4 GiB)
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/metrics.py
 	$(BIN)/python benchmarks/sources.py
 	$(BIN)/python benchmarks/feed.py
+	$(PIP) -e '.[search]'
+	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/kill.py 200 10
 
 dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/
 	rm -rf dist

@@ -10,7 +10,7 @@ rerank   1,000,000 items in buckets of 100,000, ordered by vectors inside the bu
 adding   1,000,000 items in batches of 10,000 and of 50, each durable
 
 ADSH_ITEMS=1000000 makes the first two smaller. Every index is made in a folder of its own under the current directory
-and removed. Prints lines and writes results/benchmarks/search.json.
+and removed. Prints lines and writes results/benchmarks/search_CASE.json.
 """
 
 from __future__ import annotations
@@ -221,19 +221,27 @@ def measure_rerank(folder):
     return [row]
 
 
+def one_fsync(folder, times=300):
+    start = time.perf_counter()
+    with (folder / "synced").open("wb") as file:
+        for _ in range(times):
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fsync(file.fileno())
+    return (time.perf_counter() - start) / times
+
+
 def measure_adding(folder):
     codes = make_codes(np.random.default_rng(0), 1_000_000, 48, 2000)
     row = {"case": "adding", "items": len(codes)}
     for at_a_time in (10_000, 50):
+        synced = [one_fsync(folder)]
+        busy = time.process_time()
         row[f"in_batches_of_{at_a_time}_s"] = fill(folder / "adding", codes, 48, at_a_time)
+        row[f"in_batches_of_{at_a_time}_processor_s"] = time.process_time() - busy
+        synced.append(one_fsync(folder))
+        row[f"in_batches_of_{at_a_time}_fsync_s"] = synced  # of the disk alone, before and after: one a commit
         shutil.rmtree(folder / "adding")
-    start = time.perf_counter()
-    with (folder / "synced").open("wb") as file:
-        for _ in range(200):
-            file.write(b"x" * 4096)
-            file.flush()
-            os.fsync(file.fileno())
-    row["one_fsync_s"] = (time.perf_counter() - start) / 200
     show(row)
     return [row]
 
@@ -248,12 +256,12 @@ CASES = {"adsh": measure_adsh, "random": measure_random, "rerank": measure_reran
 def main(names):
     if unknown := set(names) - set(CASES):
         sys.exit(f"{unknown.pop()!r} is not a case: choose from {', '.join(CASES)}\n{__doc__}")
-    rows = []
     for case in names or CASES:
         with tempfile.TemporaryDirectory(dir=".") as folder:
-            rows += CASES[case](Path(folder))
-    if not names and ITEMS == 10_000_000:
-        print(f"written to {record.write('search', rows, ('numpy', 'faiss-cpu')).relative_to(record.ROOT)}")
+            rows = CASES[case](Path(folder))
+        if ITEMS == 10_000_000:
+            path = record.write(f"search_{case}", rows, ("numpy", "faiss-cpu"))
+            print(f"written to {path.relative_to(record.ROOT)}")
 
 
 if __name__ == "__main__":

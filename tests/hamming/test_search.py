@@ -86,6 +86,9 @@ def test_looking_up_is_chosen_for_few_probes_among_many_codes_only():
     assert not ball.pays(48, 4, 10_000_000)
     assert not ball.pays(48, 1, 10)
     assert not ball.pays(128, 1, 10_000_000)
+    assert ball.largest_radius(48, 10_000_000) == 2
+    assert ball.largest_radius(48, 10) == -1
+    assert ball.largest_radius(3, 10_000_000) == 3
 
 
 @given(cases, st.integers(1, 50))

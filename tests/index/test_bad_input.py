@@ -206,16 +206,25 @@ def test_a_database_at_its_largest_says_that_no_space_is_left(index):
 
 
 def test_a_snapshot_that_cannot_be_written_is_told_and_nothing_is_lost(index, monkeypatch):
-    from adsh.index import embedded
+    from adsh.index import embedded, view
 
     def full(path, arrays):
         raise FolderError("no space")
 
-    monkeypatch.setattr(embedded, "write_snapshot", full)
+    monkeypatch.setattr(view, "write_snapshot", full)
     monkeypatch.setattr(embedded, "_REWRITE_FROM", 5)
     with pytest.warns(adsh.AdshWarning, match="no new snapshot was written: no space"):
         index.add(keys(20), random_codes(20))
     assert len(index) == 22
+
+
+def test_a_closed_handle_says_so_and_closing_twice_does_nothing(tmp_path):
+    index = adsh.open_index(tmp_path / "i", bits=48)
+    index.close()
+    index.close()
+    for call in (lambda: len(index), lambda: index.add(["a"], random_codes(1)), lambda: index.search(random_codes(1))):
+        with pytest.raises(InputError, match="is closed: open the index again"):
+            call()
 
 
 def test_sqlite_is_new_enough_for_what_is_asked_of_it():

@@ -1,5 +1,8 @@
 """What a user does with an index every day, against plain sorting."""
 
+import os
+import time
+
 import numpy as np
 import pytest
 
@@ -184,6 +187,19 @@ def test_reranking_orders_ties_by_the_vectors_and_nothing_else(index):
     reopened.close()
 
 
+def test_reranking_goes_with_filters_and_with_the_asymmetric_ranking(index):
+    rng = np.random.default_rng(0)
+    codes, features = random_codes(400, distinct=6), rng.normal(size=(400, 8))
+    index.add(keys(400), codes, [{"odd": i % 2} for i in range(400)], vectors=features)
+    query, outputs = rng.normal(size=(1, 8)), rng.integers(-8, 9, size=(1, 48)) / 8
+    project = Projection.fit(features.astype(np.float32))
+    near = ((project(features).astype(int) - project(query).astype(int)) ** 2).sum(axis=1)
+    far = plain.asymmetric(outputs[0], codes, 48)
+    best = [i for i in np.lexsort((near, far)) if i % 2][:50]
+    found = index.search(outputs, k=50, ranking="asymmetric", vectors=query, rerank=True, where={"odd": 1})[0]
+    assert answer(found) == ([f"item {i}" for i in best], far[best].tolist())
+
+
 def test_one_handle_sees_the_commits_of_another_without_reopening(tmp_path):
     codes = random_codes(100)
     one, other = (adsh.open_index(tmp_path / "i", bits=48) for _ in range(2))
@@ -207,6 +223,14 @@ def test_old_snapshots_are_removed(tmp_path):
             index.add(keys(10, start), random_codes(10))
             index.compact()
         assert len(list((tmp_path / "i").glob("*snapshot-*"))) == 1
+        index.add(["more"], random_codes(1))
+        for name, age in (("snapshot-000000000001-1.bin", 7200), (".snapshot-000000000002-1.bin.new", 7200),
+                          ("snapshot-000000000099-1.bin", 0)):  # fmt: skip
+            (tmp_path / "i" / name).write_text("left by a killed process, or being written by another")
+            os.utime(tmp_path / "i" / name, (time.time() - age,) * 2)
+        index.compact()
+        assert len(list((tmp_path / "i").glob("*snapshot-*"))) == 2
+        assert index.verify() == []
 
 
 def test_snapshots_are_written_as_the_index_grows(tmp_path, monkeypatch):

@@ -97,9 +97,19 @@ def test_one_handle_serves_several_threads(tmp_path):
         except Exception as problem:
             problems.append(problem)
 
+    def write(name):
+        try:
+            for number in range(20):
+                index.add([f"{name} {number}"], codes[:1])
+                if number % 7 == 0:
+                    index.compact()
+        except Exception as problem:
+            problems.append(problem)
+
     with adsh.open_index(tmp_path / "i", bits=48) as index:
         index.add(keys(100), codes[:100])
         threads = [threading.Thread(target=read) for _ in range(3)]
+        threads += [threading.Thread(target=write, args=(name,)) for name in "ab"]
         for thread in threads:
             thread.start()
         for start in range(100, 400, 10):
@@ -108,4 +118,6 @@ def test_one_handle_serves_several_threads(tmp_path):
         index.compact()
         for thread in threads:
             thread.join()
-    assert problems == []
+        assert problems == []
+        assert len(index) == 400 - 30 + 40
+        assert index.verify() == []

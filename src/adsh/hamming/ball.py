@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .bits import as_words
 
-_LOOK_UP = 200  # looking one code up among millions costs what comparing this many in a scan does
+_LOOK_UP = 600  # looking one code up among ten million costs what comparing this many in a scan does: 0.7 us
 
 
 def pays(bits: int, radius: int, codes: int) -> bool:
@@ -24,6 +24,14 @@ def pays(bits: int, radius: int, codes: int) -> bool:
         if probes * _LOOK_UP > codes:
             return False
     return True
+
+
+def largest_radius(bits: int, codes: int) -> int:
+    """The largest radius whose codes are looked up; -1 where none are."""
+    radius = -1
+    while radius < bits and pays(bits, radius + 1, codes):
+        radius += 1
+    return radius
 
 
 @lru_cache(maxsize=16)

@@ -6,6 +6,7 @@ first of equals, so equal distances come in the order of the codes: here that of
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +25,7 @@ _FAISS_K = 4096  # faiss keeps k candidates for each distance: past this its tab
 @lru_cache(maxsize=1)
 def faiss_module() -> Any:
     """The faiss package, or None where it is not installed."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin on busy cores cost it a hundredfold
     try:
         import faiss
     except ImportError:

@@ -12,36 +12,35 @@ whatever is read is checked always.
 from __future__ import annotations
 
 import json
-import os
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..errors import AdshError, AdshWarning, FolderError, InputError
-from ..hamming.bits import as_codes, check_bits, check_codes, number_rows
+from ..errors import AdshError, AdshWarning, InputError
+from ..hamming.ball import largest_radius
+from ..hamming.bits import as_codes, check_codes, number_rows
 from ..hamming.query import Query, code_queries, output_queries
 from ..hamming.scan import faiss_module
 from ..hamming.small_vectors import Projection
-from .about import About, load_projection, save_projection
+from .about import load_projection, save_projection
 from .base import Index, Ranking
 from .checks import check_count, check_features, check_keys, check_number, check_outputs, metadata_texts
 from .export import to_faiss, to_npy, to_parquet
+from .founding import found_index, open_store
 from .matches import Item, Matches
 from .parts import Parts
 from .rows import Rows
-from .segment import Segment
-from .snapshot import SnapshotDamaged, read_snapshot, write_snapshot
-from .store import DATABASE, State, Store
+from .snapshot import SnapshotDamaged, read_snapshot
+from .store import State, Store
 from .texts import Texts
+from .view import View
 from .where import Where
-
-TIMEOUT = 10.0
 
 _CHECKED_IN_FULL = 4 << 20  # bytes
 _REWRITE_FROM, _REWRITE_PART = 50_000, 4  # a new snapshot when this many, and a quarter of all, are not in it
@@ -54,24 +53,25 @@ class EmbeddedIndex(Index):
 
     def __init__(self, folder: Path, bits: int | None, model: str | None, timeout: float) -> None:
         self.folder = folder
-        self._lock = threading.RLock()
         self._wrote = False
-        _check_folder(folder, bits)
-        self._store = Store(folder, timeout)
+        self._writing = threading.Lock()
+        self._store = open_store(folder, bits, timeout)  # writes
+        reader = None
         try:
-            self._about = self._made(bits, model)
+            self._about = found_index(self._store, bits, model)
             self.bits = self._about.bits
-            self._state, self._parts = State(commits=-1), Parts(self.bits)
-            self._version = -1
             self._projection: Projection | None = None
-            self._rebuilt = False
-            self._refresh()
-            if self._rebuilt:
-                self._rewrite()
+            reader = Store(folder, timeout)
+            self._view = View(reader, self.bits)
+            self._view.parts()
+            if self._view.rebuilt:
+                self._view.try_to_compact(self._store)
             if self._store.bytes_on_disk() <= _CHECKED_IN_FULL and (problems := self.verify()):
                 raise self._store.damaged(problems[0])
         except BaseException:
             self._store.close()
+            if reader is not None:
+                reader.close()
             raise
 
     @property
@@ -89,49 +89,37 @@ class EmbeddedIndex(Index):
         texts = metadata_texts(metadata, len(encoded))
         if not encoded:
             return 0
-        with self._lock, self._store.writing():
-            state = self._store.state()
-            small = None if vectors is None else self._small(vectors, len(encoded), fit=True)
-            numbers, old, checks = self._store.items_of(encoded, self.bits)
-            first = state.last + 1 + len(numbers)
-            places = np.arange(first, first + len(encoded), dtype=np.int64)
-            if old is not None:
-                self._store.remove(state.last + 1, numbers, old)
-                known = dict(zip(old.keys.at(slice(0, len(old))), old.places.tolist(), strict=True))
-                for at, key in enumerate(keys):
-                    places[at] = known.get(key, places[at])
-            metadata_column = None if texts is None else Texts.of(texts)
-            added = self._store.insert(first, Rows(places, packed, Texts.of(encoded), metadata_column, small))
-            new = len(encoded) - len(numbers)
-            state = replace(
-                state,
-                commits=state.commits + 1,
-                items=state.items + new,
-                sum=(state.sum + added - int(checks.sum(dtype=np.uint64))) % (1 << 64),
-                last=first + len(encoded) - 1,
-            )
-            self._store.set_state(state)
-        self._committed(state)
+        with self._writing:
+            with self._changing() as (store, state):
+                small = None if vectors is None else self._small(store, vectors, len(encoded), fit=True)
+                numbers, old, checks = store.items_of(encoded, self.bits)
+                first = state.last + 1 + len(numbers)
+                places = np.arange(first, first + len(encoded), dtype=np.int64)
+                if old is not None:
+                    store.remove(state.last + 1, numbers, old)
+                    known = dict(zip(old.keys.at(slice(0, len(old))), old.places.tolist(), strict=True))
+                    for at, key in enumerate(encoded):
+                        places[at] = known.get(key.decode(), places[at])
+                column = None if texts is None else Texts.of(texts)
+                added = store.insert(first, Rows(places, packed, Texts.of(encoded), column, small))
+                new = len(encoded) - len(numbers)
+                state = state.after(new, added - int(checks.sum(dtype=np.uint64)), len(numbers) + len(encoded))
+                store.set_state(state)
+            self._committed(state)
         return new
 
     def remove(self, keys: Sequence[str]) -> int:
         """Takes items out, and gives how many of the keys were there."""
         encoded = check_keys(keys)
-        with self._lock, self._store.writing():
-            state = self._store.state()
-            numbers, old, checks = self._store.items_of(encoded, self.bits)
-            if old is None:
-                return 0
-            self._store.remove(state.last + 1, numbers, old)
-            state = replace(
-                state,
-                commits=state.commits + 1,
-                items=state.items - len(old),
-                sum=(state.sum - int(checks.sum(dtype=np.uint64))) % (1 << 64),
-                last=state.last + len(old),
-            )
-            self._store.set_state(state)
-        self._committed(state)
+        with self._writing:
+            with self._changing() as (store, state):
+                numbers, old, checks = store.items_of(encoded, self.bits)
+                if old is None:
+                    return 0
+                store.remove(state.last + 1, numbers, old)
+                state = state.after(-len(old), -int(checks.sum(dtype=np.uint64)), len(old))
+                store.set_state(state)
+            self._committed(state)
         return len(old)
 
     def search(
@@ -149,13 +137,13 @@ class EmbeddedIndex(Index):
         queries = self._queries(codes, ranking)
         k, offset = check_number("k", k, 1), check_number("offset", offset, 0)
         condition = None if where is None else Where(where)
-        parts = self._refresh()
+        parts = self._view.parts()
         small = None
         if rerank:
             if vectors is None:
                 raise InputError("rerank=True orders by vectors: give those of the queries as vectors=")
-            with self._lock, self._store.reading():
-                small = self._small(vectors, len(queries), fit=False)
+            with self._view.lock, self._view.store.reading():
+                small = self._small(self._view.store, vectors, len(queries), fit=False)
         return parts.top(queries, k, offset, condition, small)
 
     def within(
@@ -172,37 +160,39 @@ class EmbeddedIndex(Index):
         radius, offset = check_number("radius", radius, 0), check_number("offset", offset, 0)
         limit = None if limit is None else check_number("limit", limit, 1)
         condition = None if where is None else Where(where)
-        parts = self._refresh()
+        parts = self._view.parts()
         return [parts.within(query, radius, offset, limit, condition) for query in queries]
 
     def __len__(self) -> int:
-        return len(self._refresh())
+        return len(self._view.parts())
 
     def __contains__(self, key: object) -> bool:
-        with self._lock, self._store.reading():
-            return isinstance(key, str) and self._store.items_of(check_keys([key]), self.bits)[1] is not None
+        if not isinstance(key, str) or not key:
+            return False
+        with self._view.lock, self._view.store.reading():
+            return self._view.store.items_of(check_keys([key]), self.bits)[1] is not None
 
     def rows(self) -> Rows | None:
         """All items as columns, in the order of insertion; None where there are none."""
-        return self._refresh().rows()
+        return self._view.parts().rows()
 
     def get(self, keys: Sequence[str]) -> list[Item | None]:
         """The items of these keys as they are stored; None for a key that is not there."""
         encoded = check_keys(keys)
-        with self._lock, self._store.reading():
-            rows = self._store.items_of(encoded, self.bits)[1]
+        with self._view.lock, self._view.store.reading():
+            rows = self._view.store.items_of(encoded, self.bits)[1]
         found = {} if rows is None else {item.key: item for item in _as_items(rows, slice(0, len(rows)))}
         return [found.get(key) for key in keys]
 
     def note(self, name: str, text: str) -> None:
         """Keeps a short text beside the items."""
-        with self._lock, self._store.writing():
-            self._store.set_fact(f"note:{name}", text.encode())
+        with self._writing, self._changing() as (store, _):
+            store.set_fact(f"note:{name}", text.encode())
 
     def noted(self, name: str) -> str | None:
         """The text kept under this name."""
-        with self._lock, self._store.reading():
-            stored = self._store.fact(f"note:{name}")
+        with self._view.lock, self._view.store.reading():
+            stored = self._view.store.fact(f"note:{name}")
         return None if stored is None else stored.decode()
 
     def items(self) -> Iterator[Item]:
@@ -231,51 +221,40 @@ class EmbeddedIndex(Index):
 
     def compact(self) -> None:
         """Writes a new snapshot of everything, which makes opening and searching as fast as they can be."""
-        with self._lock:
-            parts, base = self._refresh(), self._state
-            whole = parts.whole()
-            name = ""
-            if whole is not None:
-                name = f"snapshot-{base.last:012d}-{os.getpid()}.bin"  # no two processes write one file
-                write_snapshot(self.folder / name, whole.arrays())
-            with self._store.writing():
-                state = self._store.state()
-                if state.snapshot == base.snapshot:  # else another process was faster
-                    self._store.forget_removed(base.last)
-                    state = replace(state, commits=state.commits + 1, snapshot=name, upto=base.last)
-                    self._store.set_state(state)
-            self._store.count_commit(state.commits)
-            self._state, self._version = State(commits=-1), -1
-            self._refresh()
-            self._remove_old_snapshots(base.last)
+        with self._writing:
+            self._view.compact(self._store)
 
     def verify(self) -> list[str]:
         """Reads everything and gives what is wrong with it: nothing, where all is well."""
+        view = self._view
         try:
-            with self._lock:
-                problems = [f"SQLite: {told}" for told in self._store.problems()]
-                parts = self._refresh()
-                with self._store.reading() as state:
-                    rows, total = self._store.items(0, self.bits)
-                    if state.last != self._state.last:
-                        parts = self._update(state)
-                if (0 if rows is None else len(rows)) != state.items or total != state.sum:
-                    problems.append(f"{0 if rows is None else len(rows)} items are there and {state.items} were stored")
-                if state.snapshot:
-                    read_snapshot(self.folder / state.snapshot)
-                if not _same(rows, parts.rows()):
-                    problems.append("the snapshot and the database differ: compact() makes it anew")
+            problems = [f"SQLite: {told}" for told in view.store.problems()]
+            with view.lock:
+                while True:
+                    parts, known = view.now()
+                    with view.store.reading() as state:
+                        rows, total = view.store.items(0, self.bits)
+                    if state.commits == known.commits:
+                        break  # else another process committed in between
+            count = 0 if rows is None else len(rows)
+            if count != state.items or total != state.sum:
+                problems.append(f"{count} items are there and {state.items} were stored")
+            if state.snapshot:
+                read_snapshot(self.folder / state.snapshot)
+            held = parts.rows()
+            if (rows is None) != (held is None) or (rows is not None and held is not None and not rows.equals(held)):
+                problems.append("the snapshot and the database differ: compact() makes it anew")
             return problems
         except (AdshError, SnapshotDamaged) as problem:
             return [str(problem)]
 
     def info(self) -> dict[str, Any]:
         """What the index holds and how it is searched."""
-        with self._lock:
-            parts, state = self._refresh(), self._state
+        with self._view.lock:
+            parts, state = self._view.now()
             largest = max(parts.segments, key=len, default=None)
-            with self._store.reading():
-                projection = load_projection(self._store.fact("projection"))
+            with self._view.store.reading():
+                projection = load_projection(self._view.store.fact("projection"))
             faiss = "faiss" if faiss_module() is not None else "numpy"
             buckets = largest is not None and largest.layout.name == "buckets"
             return {
@@ -285,6 +264,7 @@ class EmbeddedIndex(Index):
                 "model": self.model,
                 "format_version": self._about.format_version,
                 "search": "none" if largest is None else "buckets" if buckets else f"scan ({faiss})",
+                "radius_looked_up": -1 if largest is None else largest_radius(self.bits, len(largest.layout.words)),
                 "distinct_codes": number_rows(_words(parts))[0] if parts.segments else 0,
                 "vector_dimensions": 0 if projection is None else projection.components.shape[1],
                 "snapshot": state.snapshot or None,
@@ -294,35 +274,14 @@ class EmbeddedIndex(Index):
 
     def close(self) -> None:
         """Ends the use of this handle; what was added stays."""
-        with self._lock:
+        with self._writing, self._view.lock:
+            if self._store.closed:
+                return
             if self._wrote:
                 self._wrote = False
-                self._rewrite_if_due(_CLOSE_FROM, _CLOSE_PART)
+                self._rewrite_if_due(self._view.now()[1], _CLOSE_FROM, _CLOSE_PART)
+            self._view.store.close()
             self._store.close()
-
-    def _made(self, bits: int | None, model: str | None) -> About:
-        """What this index is, made where it is missing."""
-        store = self._store
-        if not store.is_made():
-            if bits is None:
-                raise InputError(f"{self.folder} holds no index yet: give bits= to make one")
-            with store.writing():
-                store.make_tables()
-                if store.fact("about") is None:
-                    store.set_fact("about", About(check_bits(bits), model).to_json())
-                    store.set_state(State())
-        about = About.from_json(store.fact("about"), self.folder)
-        if bits is not None and check_bits(bits) != about.bits:
-            raise InputError(
-                f"bits={bits}, but {self.folder} holds codes of {about.bits} bits: open it with that, or none"
-            )
-        if model is not None and model != about.model:
-            with store.writing():
-                about = About.from_json(store.fact("about"), self.folder).with_model(
-                    model, store.state().items, self.folder
-                )
-                store.set_fact("about", about.to_json())
-        return about
 
     def _queries(self, codes: Any, ranking: str) -> list[Query]:
         if ranking == "hamming":
@@ -331,10 +290,10 @@ class EmbeddedIndex(Index):
             return output_queries(check_outputs(codes, self.bits), self.bits)
         raise InputError(f'ranking={ranking!r}: choose "hamming" or "asymmetric"')
 
-    def _small(self, vectors: Any, count: int, *, fit: bool) -> np.ndarray[Any, np.dtype[np.int8]]:
+    def _small(self, store: Store, vectors: Any, count: int, *, fit: bool) -> NDArray[np.int8]:
         """Features as small vectors; the first ones ever given decide how."""
         if self._projection is None:
-            self._projection = load_projection(self._store.fact("projection"))
+            self._projection = load_projection(store.fact("projection"))
         width = None if self._projection is None else len(self._projection.mean)
         features = check_features(vectors, width, count)
         projection = self._projection
@@ -349,87 +308,23 @@ class EmbeddedIndex(Index):
                     stacklevel=3,
                 )
             projection = Projection.fit(features)
-            self._store.set_fact("projection", save_projection(projection))
+            store.set_fact("projection", save_projection(projection))
         return projection(features)
+
+    @contextmanager
+    def _changing(self) -> Iterator[tuple[Store, State]]:
+        with self._store.writing():
+            yield self._store, self._store.state()
 
     def _committed(self, state: State) -> None:
         self._store.count_commit(state.commits)
-        self._wrote, self._version = True, -1
-        self._rewrite_if_due(_REWRITE_FROM, _REWRITE_PART, state)
+        self._wrote = True
+        self._rewrite_if_due(state, _REWRITE_FROM, _REWRITE_PART)
 
-    def _rewrite_if_due(self, least: int, part: int, state: State | None = None) -> None:
-        """Writes a new snapshot where much is not in the last one. What was stored is safe whether or not it works."""
-        state = state or self._state
+    def _rewrite_if_due(self, state: State, least: int, part: int) -> None:
+        """Writes a new snapshot where much is not in the last one."""
         if state.last - state.upto > max(least, state.items // part):
-            self._rewrite()
-
-    def _rewrite(self) -> None:
-        try:
-            self.compact()
-        except AdshError as problem:
-            warnings.warn(f"no new snapshot was written: {problem}", AdshWarning, stacklevel=5)
-
-    def _refresh(self) -> Parts:
-        """What the index holds now, the commits of other processes included."""
-        with self._lock:
-            version = self._store.version()
-            if version != self._version:
-                with self._store.reading() as state:
-                    self._parts = self._update(state)
-                self._state, self._version = state, version
-            return self._parts
-
-    def _update(self, state: State) -> Parts:
-        """The parts after this state's commit, from what was read before where that still holds."""
-        store, parts, seen = self._store, self._parts, self._state.last
-        if self._state.commits < 0 or state.snapshot != self._state.snapshot:
-            parts, seen = self._from_snapshot(state)
-        if state.last > seen:
-            parts = parts.without(*store.removed(seen, self.bits))
-            rows, total = store.items(seen, self.bits)
-            if seen == 0 and total != state.sum:
-                raise store.damaged("rows are missing")
-            new = [] if rows is None else [rows]
-            del rows  # freed as it is laid out
-            parts = parts.with_rows(new, bool(state.snapshot))
-        if len(parts) != state.items:
-            raise store.damaged(f"{len(parts)} items are there and {state.items} were stored")
-        return parts
-
-    def _remove_old_snapshots(self, number: int) -> None:
-        """Unlinks the snapshots before this one, half-written ones too; who has one mapped keeps it."""
-        for path in (*self.folder.glob("snapshot-*.bin"), *self.folder.glob(".snapshot-*.bin.new")):
-            if int(path.name.split("-")[1]) < number:
-                with suppress(OSError):
-                    path.unlink()
-
-    def _from_snapshot(self, state: State) -> tuple[Parts, int]:
-        """The snapshot, or everything anew from the database where that is damaged or missing."""
-        if not state.snapshot:
-            return Parts(self.bits), 0
-        try:
-            arrays = read_snapshot(self.folder / state.snapshot)
-            return Parts(self.bits, (Segment.from_arrays(arrays, self.bits),)), state.upto
-        except SnapshotDamaged as problem:
-            warnings.warn(f"{problem}: it is made again from {DATABASE}", AdshWarning, stacklevel=5)
-            self._rebuilt = True
-            return Parts(self.bits), 0
-
-
-def _check_folder(folder: Path, bits: int | None) -> None:
-    if (folder / DATABASE).exists():
-        return
-    if folder.exists() and not folder.is_dir():
-        raise FolderError(f"{folder} is a file: an index is a folder")
-    if folder.is_dir() and any(folder.iterdir()):
-        raise FolderError(f"{folder} holds other files and no index: give a new or empty folder")
-    if bits is None:
-        raise InputError(f"there is no index at {folder}: give bits= to make one")
-    check_bits(bits)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FolderError(f"cannot make {folder}: {problem.strerror}") from None
+            self._view.try_to_compact(self._store)
 
 
 def _as_items(rows: Rows, some: slice) -> Iterator[Item]:
@@ -437,21 +332,6 @@ def _as_items(rows: Rows, some: slice) -> Iterator[Item]:
     texts = [""] * len(keys) if rows.metadata is None else rows.metadata.at(some)
     for key, code, text in zip(keys, rows.codes[some], texts, strict=True):
         yield Item(key, code.tobytes(), json.loads(text) if text else None)
-
-
-def _same(one: Rows | None, other: Rows | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    if not (np.array_equal(one.places, other.places) and np.array_equal(one.codes, other.codes)):
-        return False
-    for mine, yours in ((one.keys, other.keys), (one.metadata, other.metadata)):
-        if (mine is None) != (yours is None):
-            return False
-        if mine is not None and yours is not None and mine.run(0, len(mine)) != yours.run(0, len(yours)):
-            return False
-    if one.vectors is None or other.vectors is None:
-        return one.vectors is other.vectors
-    return np.array_equal(one.vectors, other.vectors)
 
 
 def _words(parts: Parts) -> np.ndarray[Any, Any]:

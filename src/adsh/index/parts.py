@@ -34,12 +34,12 @@ class Parts:
         words = as_words(codes)
         return Parts(self.bits, tuple(segment.without(words, places) for segment in self.segments))
 
-    def with_rows(self, new: list[Rows], snapshot: bool) -> Parts:
+    def with_rows(self, new: list[Rows], keep: int) -> Parts:
         """These parts and new items; what is in memory is merged when a later part has grown to half an earlier one."""
         kept, size = list(self.segments), sum(map(len, new))
         if not size:
             return self
-        while len(kept) > snapshot and len(kept[-1]) <= 2 * size:
+        while len(kept) > keep and len(kept[-1]) <= 2 * size:
             size += len(kept[-1])
             new.append(kept.pop().rows())
         return Parts(self.bits, (*kept, Segment.of(join(new), self.bits)))

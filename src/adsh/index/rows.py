@@ -37,6 +37,22 @@ class Rows:
             None if self.vectors is None else self.vectors[positions],
         )
 
+    def equals(self, other: Rows) -> bool:
+        """Whether both hold the same items with the same contents."""
+        mine, yours = (
+            [
+                rows.places,
+                rows.codes,
+                *(part for texts in (rows.keys, rows.metadata) if texts for part in texts.parts()),
+            ]
+            for rows in (self, other)
+        )
+        if len(mine) != len(yours) or not all(map(np.array_equal, mine, yours)):
+            return False
+        if self.vectors is None or other.vectors is None:
+            return self.vectors is other.vectors
+        return np.array_equal(self.vectors, other.vectors)
+
 
 class Gathered:
     """Rows put together part by part; each column is freed as it is joined, so that no two copies of all exist."""

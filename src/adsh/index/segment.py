@@ -24,6 +24,7 @@ from .where import Where
 
 Arrays = dict[str, NDArray[Any]]
 
+_FILTERS = 4  # whose verdicts are remembered, one byte an item each
 _MORE = 4  # how many times as many hits are asked for when too few of them were wanted ones
 
 
@@ -45,6 +46,7 @@ class Segment:
         metadata: Texts | None,
         vectors: NDArray[np.int8] | None,
         gone: NDArray[np.bool_] | None = None,
+        verdicts: dict[str, NDArray[np.int8]] | None = None,
     ) -> None:
         self.bits = bits
         self.layout = layout
@@ -52,6 +54,7 @@ class Segment:
         self.metadata = metadata
         self.vectors = vectors
         self.gone = gone  # (n,) or None where all are there
+        self._verdicts = {} if verdicts is None else verdicts  # of the last filters: 1 wanted, -1 not, 0 not looked at
         self._len = len(layout) - (0 if gone is None else int(np.count_nonzero(gone)))
 
     @classmethod
@@ -112,7 +115,7 @@ class Segment:
             return self
         gone = np.zeros(len(self.layout), dtype=bool) if self.gone is None else self.gone.copy()
         gone[found] = True
-        return Segment(self.bits, self.layout, self.keys, self.metadata, self.vectors, gone)
+        return Segment(self.bits, self.layout, self.keys, self.metadata, self.vectors, gone, self._verdicts)
 
     def top(self, query: Query, k: int, where: Where | None = None) -> Hits:
         """The nearest k that are there and wanted."""
@@ -162,7 +165,18 @@ class Segment:
             return hits
         keep = np.ones(len(hits.distances), dtype=bool) if self.gone is None else ~self.gone[hits.positions]
         if where is not None:
-            here = np.flatnonzero(keep)
-            texts = [""] * len(here) if self.metadata is None else self.metadata.at(hits.indices()[here])
-            keep[here] = [where.accepts(text) for text in texts]
+            keep &= self._wanted(hits.indices(), where)
         return Hits(hits.indices()[keep], hits.distances[keep])
+
+    def _wanted(self, positions: NDArray[np.int64], where: Where) -> NDArray[np.bool_]:
+        """Which of these items the filter accepts; each item is looked at once for the last few filters."""
+        if self.metadata is None:
+            return np.full(len(positions), where.accepts(""))
+        verdicts = self._verdicts.get(where.name)
+        if verdicts is None:
+            while len(self._verdicts) >= _FILTERS:
+                self._verdicts.pop(next(iter(self._verdicts)), None)
+            verdicts = self._verdicts[where.name] = np.zeros(len(self.layout), dtype=np.int8)
+        new = positions[verdicts[positions] == 0]
+        verdicts[new] = [1 if where.accepts(text) else -1 for text in self.metadata.at(new)]
+        return verdicts[positions] > 0

@@ -18,14 +18,14 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BusyError, FolderError, first_line
+from ..errors import BusyError, FolderError, InputError, first_line
 from ..hamming.arrange import compact_type
 from ..hamming.bits import Codes, bytes_for
 from .rows import Gathered, Rows, checksums, no_vectors
@@ -36,6 +36,7 @@ DATABASE, COMMITS = "index.db", "commits"
 _AT_A_TIME = 1 << 13
 _NO_NUMBERS, _NO_CHECKS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
 _MODULUS = 1 << 64
+_SETTINGS = ("synchronous=FULL", "cell_size_check=ON", "cache_size=-32768", "wal_autocheckpoint=4000")
 _COUNTED = struct.Struct("<QI")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value BLOB NOT NULL, checksum INTEGER NOT NULL);
@@ -63,6 +64,16 @@ class State:
     snapshot: str = ""  # its file; it holds the items up to `upto` less those removed up to `upto`
     upto: int = 0
 
+    def after(self, items: int, checksums: int, writes: int) -> State:
+        """The state after one more commit with so many more items, so much more in the sum and so many writes."""
+        return replace(
+            self,
+            commits=self.commits + 1,
+            items=self.items + items,
+            sum=(self.sum + checksums) % _MODULUS,
+            last=self.last + writes,
+        )
+
 
 class Store:
     """The database of one index."""
@@ -71,18 +82,25 @@ class Store:
         self.folder = folder
         self.path = folder / DATABASE
         self._timeout = timeout
-        with self._explained():
+        self.closed = False
+        with self.explained():
+            self._counter = os.open(folder / COMMITS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             self._db = sqlite3.connect(self.path, timeout, isolation_level=None, check_same_thread=False)
-            self._db.text_factory = bytes
-            _patiently(lambda: self._db.execute("PRAGMA journal_mode=WAL").fetchone(), timeout)
-            for setting in ("synchronous=FULL", "cell_size_check=ON", "cache_size=-32768", "wal_autocheckpoint=4000"):
-                self._db.execute(f"PRAGMA {setting}").fetchone()
-        self._counter = os.open(folder / COMMITS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                self._db.text_factory = bytes
+                _patiently(lambda: self._db.execute("PRAGMA journal_mode=WAL").fetchone(), timeout)
+                for setting in _SETTINGS:
+                    self._db.execute(f"PRAGMA {setting}").fetchone()
+            except BaseException:
+                self.close()
+                raise
 
     def close(self) -> None:
         """Ends the use of the database."""
-        self._db.close()
-        os.close(self._counter)
+        if not self.closed:
+            self.closed = True
+            self._db.close()
+            os.close(self._counter)
 
     def make_tables(self) -> None:
         """Makes the tables where they are missing; inside `writing`."""
@@ -91,19 +109,19 @@ class Store:
 
     def is_made(self) -> bool:
         """Whether this database is an index already."""
-        with self._explained():
+        with self.explained():
             found = self._db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'facts'").fetchone()
             return bool(found[0]) and self.fact("about") is not None
 
     def version(self) -> int:
         """A number that changes when another process commits."""
-        with self._explained():
+        with self.explained():
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One transaction that nobody else writes beside; durable when the block ends, undone by an error in it."""
-        with self._explained():
+        with self.explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -116,7 +134,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[State]:
         """The state, and a view of the database that stays as it was then."""
-        with self._explained():
+        with self.explained():
             counted = self._counted()  # before the view is taken: commits in between are fine
             self._db.execute("BEGIN")
             try:
@@ -137,7 +155,7 @@ class Store:
 
     def set_state(self, state: State) -> None:
         """Part of every transaction that writes."""
-        self.set_fact("state", json.dumps(asdict(state)).encode())
+        self.set_fact("state", json.dumps(vars(state)).encode())
 
     def count_commit(self, commits: int) -> None:
         """Notes, after a commit, that it was made."""
@@ -185,8 +203,11 @@ class Store:
     def removed(self, after: int, bits: int) -> tuple[NDArray[np.int64], Codes]:
         """The places and codes of the items removed or replaced by a write after this number."""
         found = self._db.execute("SELECT number, record FROM removed WHERE number > ?", (after,)).fetchall()
-        numbers = np.fromiter((row[0] for row in found), dtype=np.int64, count=len(found))
-        records = self._records(b"".join(bytes(row[1]) for row in found), len(found), bits)
+        try:
+            numbers = np.fromiter((row[0] for row in found), dtype=np.int64, count=len(found))
+            records = self._records(b"".join(row[1] for row in found), len(found), bits)
+        except (ValueError, TypeError) as problem:
+            raise self.damaged(f"a removal cannot be read: {first_line(problem)}") from None
         codes = np.ascontiguousarray(records["code"])
         right = checksums(numbers, _bare(records["place"], codes))
         if (right != records["checksum"]).any():
@@ -225,7 +246,7 @@ class Store:
 
     def problems(self) -> list[str]:
         """What SQLite finds wrong with its own file."""
-        with self._explained():
+        with self.explained():
             told = self._db.execute("PRAGMA integrity_check").fetchall()
         problems = ["; ".join(row[0].decode(errors="replace").splitlines()) for row in told]
         return [] if problems == ["ok"] else problems
@@ -246,24 +267,23 @@ class Store:
         count, numbers, keys, records, with_metadata, with_vector = found
         if not count:
             return _NO_NUMBERS, None, _NO_CHECKS
-        heads = self._records(records, count, bits)
-        small = None
-        if with_vector:
-            has_vector, vectors = self._db.execute(_VECTORS.format(which), values).fetchone()
-            there = np.frombuffer(has_vector, dtype=np.uint8) == ord("1")
-            if len(vectors) % with_vector:
-                raise self.damaged("a vector has another length")
-            small = no_vectors(count, len(vectors) // with_vector)
-            small[there] = np.frombuffer(vectors, dtype=np.int8).reshape(with_vector, -1)
+        texts = small = None
         try:
-            texts = None
+            heads = self._records(records, count, bits)
+            if with_vector:
+                has_vector, vectors = self._db.execute(_VECTORS.format(which), values).fetchone()
+                there = np.frombuffer(has_vector, dtype=np.uint8) == ord("1")
+                small = no_vectors(count, len(vectors) // with_vector)
+                small[there] = np.frombuffer(vectors, dtype=np.int8).reshape(with_vector, -1)
             if with_metadata:
                 texts = Texts.joined(self._db.execute(_METADATA.format(which), values).fetchone()[0], count)
             places = heads["place"].astype(compact_type(int(heads["place"].max())))
             rows = Rows(places, np.ascontiguousarray(heads["code"]), Texts.joined(keys, count), texts, small)
-        except ValueError:
-            raise self.damaged("a text holds a NUL") from None
-        at = np.fromstring(numbers, dtype=np.int64, sep=",")
+            at = np.fromstring(numbers, dtype=np.int64, sep=",")
+            if len(at) != count:
+                raise ValueError(f"{len(at)} numbers, not {count}")
+        except (ValueError, TypeError) as problem:  # a value of another type or length than any that was written
+            raise self.damaged(f"a row cannot be read: {first_line(problem)}") from None
         checks = checksums(at, rows)
         wrong = np.flatnonzero(checks != heads["checksum"])
         if len(wrong):
@@ -274,7 +294,7 @@ class Store:
     def _records(self, raw: bytes, count: int, bits: int) -> NDArray[Any]:
         dtype = _record_type(bytes_for(bits))
         if len(raw) != count * dtype.itemsize:
-            raise self.damaged("a record has another length")
+            raise ValueError("a record has another length")
         return np.frombuffer(raw, dtype=dtype)
 
     def _counted(self) -> int:
@@ -286,11 +306,13 @@ class Store:
         return int(commits) if zlib.crc32(data[:8]) == check else 0
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """SQLite's errors in this package's words."""
         try:
             yield
         except sqlite3.Error as problem:
+            if self.closed and isinstance(problem, sqlite3.ProgrammingError):
+                raise InputError(f"this handle of {self.folder} is closed: open the index again") from None
             code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise BusyError(
@@ -307,6 +329,8 @@ class Store:
                     "check the disk's space and the permissions"
                 ) from None
             raise self.damaged(first_line(problem)) from None
+        except PermissionError as problem:
+            raise FolderError(f"cannot write to {self.folder}: {first_line(problem)}") from None
         except (UnicodeDecodeError, OverflowError) as problem:
             raise self.damaged(first_line(problem)) from None
 

@@ -52,6 +52,10 @@ class Texts:
         """One text as bytes, which may be no text at all where a file is damaged."""
         return bytes(self.view[int(self.offsets[position]) : int(self.offsets[position + 1]) - 1])
 
+    def parts(self) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+        """What two equal lists of texts agree in: their bytes, and how many each text takes."""
+        return self.blob, self.lengths()
+
     def lengths(self) -> NDArray[Any]:
         """How many bytes each text takes, its NUL included."""
         lengths: NDArray[Any] = self.offsets[1:] - self.offsets[:-1]

@@ -33,17 +33,17 @@ class Where:
             for name, condition in conditions.items()
             for test, value in _tests(name, condition).items()
         ]
-        self._known: dict[str, bool] = {}
+        self.name = repr(self._tests)  # equal for equal conditions
+        # What the stored JSON has to hold for equality with a text: most items are refused without being parsed.
+        self._needles = [json.dumps(value) for _, test, value in self._tests if test == "eq" and isinstance(value, str)]
 
     def accepts(self, text: str) -> bool:
         """Whether metadata, as stored, meets every condition."""
-        answer = self._known.get(text)
-        if answer is None:
-            metadata = json.loads(text) if text else {}
-            answer = all(name in metadata and _holds(test, metadata[name], value) for name, test, value in self._tests)
-            if len(self._known) < 1 << 16:
-                self._known[text] = answer
-        return answer
+        for needle in self._needles:
+            if needle not in text:
+                return False
+        metadata = json.loads(text) if text else {}
+        return all(name in metadata and _holds(test, metadata[name], value) for name, test, value in self._tests)
 
 
 def _tests(name: str, condition: object) -> dict[str, Any]:
