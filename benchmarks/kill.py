@@ -4,7 +4,8 @@
 
 Kills: after each, the index is opened again: every acknowledged item has to be there with its code, no removed one, the
 call that was under way done whole or not at all, and `verify` clean. Flips: an index as a killed process leaves it,
-and one that was closed, with one byte changed in one of its files: an error in one line, or the right answer. The first failure ends the run.
+and one that was closed, with one byte changed in one of its files: an error in one line, or the right answer. The first
+failure ends the run.
 Writes results/benchmarks/kill.json.
 """
 
