@@ -4,7 +4,8 @@
 
 Kills: after each, the index is opened again: every acknowledged item has to be there with its code, no removed one, the
 call that was under way done whole or not at all, and `verify` clean. Flips: an index as a killed process leaves it,
-with one byte changed in one of its files: an error in one line, or the right answer. The first failure ends the run.
+and one that was closed, with one byte changed in one of its files: an error in one line, or the right answer. The first
+failure ends the run.
 Writes results/benchmarks/kill.json.
 """
 
@@ -29,13 +30,18 @@ import adsh
 
 def flips(folder, step):
     killed, right = killed_index(folder)
+    closed = killed.with_name("index")  # the same one, ended as it should be
+    return {"killed": flips_of(killed, right, step), "closed": flips_of(closed, right, step)}
+
+
+def flips_of(killed, right, step):
     figures = {}
     for path in sorted(killed.iterdir()):
         data = path.read_bytes()
         draw = random.Random(path.name)
         outcomes = {"bytes": len(data), "flipped": 0, "right": 0, "error": 0}
         for at in range(0, len(data), step):
-            copy = folder / "copy"
+            copy = killed.with_name("copy")
             shutil.copytree(killed, copy)
             changed = bytearray(data)
             changed[at] ^= draw.randrange(1, 256)
@@ -52,7 +58,7 @@ def flips(folder, step):
         assert outcomes["right"] + outcomes["error"] == outcomes["flipped"], "an error takes more than a line"
         name = "snapshot" if path.name.startswith("snapshot") else path.name
         figures[name] = outcomes
-        print(name, outcomes, flush=True)
+        print(killed.name, name, outcomes, flush=True)
     return figures
 
 

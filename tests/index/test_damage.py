@@ -30,9 +30,11 @@ def test_the_copy_of_a_killed_index_opens(small, tmp_path):
     assert opened_contents(tmp_path / "i") == small[1]
 
 
-@pytest.mark.parametrize("name", [DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "snapshot", COMMITS])
+@pytest.mark.parametrize("name", [DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "snapshot", COMMITS, "closed"])
 def test_any_flipped_byte_gives_an_error_or_the_right_answer(small, tmp_path, name):
     killed, right = small
+    if name == "closed":  # without a log beside it, the database is all there is
+        killed, name = killed.with_name("index"), DATABASE
     path = next(
         path for path in killed.iterdir() if path.name.startswith(name) and (name != DATABASE or path.name == name)
     )
