@@ -107,7 +107,7 @@ def test_the_demo_learns_searches_and_writes_its_page(adsh, tmp_path):
     assert "adsh train" in again.out
 
 
-@pytest.mark.parametrize("verb", ["", "demo", "train", "encode", "evaluate", "compare", "features", "info"])
+@pytest.mark.parametrize("verb", ["", "demo", "train", "encode", "evaluate", "compare", "features", "info", "search"])
 def test_help_has_an_example_and_needs_no_torch(verb):
     program = (
         "import sys\n"

@@ -239,12 +239,13 @@ class CodeTable:
             at = rows.rows_of(sample.omega)  # (m,)
             agree = float((V * U.sum_by(at, len(V))).sum())  # the sum of v_j.u_j
             odd, u = self._unlike_their_row(arguments, before, V, at, U, 2 * gamma, tolerance)
-            own = before[at[odd]]
-            sweep(own, gram, Q[at[odd]] - 2 * gamma * u, tolerance)
-            agree += float(((own - V[at[odd]]) * u).sum())
+            if len(odd):
+                own = before[at[odd]]
+                sweep(own, gram, Q[at[odd]] - 2 * gamma * u, tolerance)
+                agree += float(((own - V[at[odd]]) * u).sum())
+                rows.split(sample.omega[odd], at[odd])
+                V = np.concatenate([V, own])
             far = gamma * (m * c + float(np.trace(gram)) - 2 * agree)
-            rows.split(sample.omega[odd], at[odd])
-            V = np.concatenate([V, own])
         rows.codes = V.astype(np.int8)
         rows.merge()
 
