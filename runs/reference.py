@@ -1,4 +1,4 @@
-"""Reference runs: ADSH on every code length and split, one after the other, rows into OUT/summary.json.
+"""Reference runs: a method on every code length and split, one after the other, rows into OUT/summary.json.
 
     python runs/reference.py cifar10 --protocol 59k --network efficientnet_lite2 --out results/cifar10
 
@@ -26,7 +26,9 @@ def arguments():
     parser.add_argument("dataset")
     parser.add_argument("--root")
     parser.add_argument("--protocol", default="59k")
+    parser.add_argument("--method", default="adsh", help="adsh, or another with a network: classifier, dpsh_d, …")
     parser.add_argument("--network", default="efficientnet_lite2")
+    parser.add_argument("--weights", help="a file the network starts from")
     parser.add_argument("--size", type=int)
     parser.add_argument("--preset", default="modern")
     parser.add_argument("--bits", type=int, nargs="+", default=[12, 24, 32, 48])
@@ -52,15 +54,16 @@ def main():
             if time.monotonic() - started > given.seconds:
                 print(f"no time for {bits} bits, split {seed}", file=sys.stderr)
                 continue
-            options = {"size": given.size} if given.size else None
-            model = adsh.ADSH(
-                bits, network=given.network, network_options=options, preset=given.preset, outer=given.outer, seed=seed
-            )
+            options = {"size": given.size, "weights": given.weights}
+            model = create(
+                given.method, bits=bits, network=given.network, preset=given.preset, outer=given.outer, seed=seed,
+                network_options={name: value for name, value in options.items() if value},
+            )  # fmt: skip
             model.fit(database)
             judged = evaluate_model(model, queries, queries.labels, database, database.labels, k=given.k, cases=0)
             learned, network = judged.columns["learned"], judged.columns["network"]
             row = {
-                "method": "adsh", "preset": given.preset, "network": given.network, "bits": bits,
+                "method": given.method, "preset": given.preset, "network": given.network, "bits": bits,
                 "protocol": given.protocol, "seed": seed, "map_expected": round(learned.map_expected, 5),
                 "map_stable": round(learned.map_stable, 5), "map_network": round(network.map_expected, 5),
                 "seconds": round(sum(r["seconds"] for r in model.history_), 2), "device": str(model.device_),
@@ -72,6 +75,10 @@ def main():
             rows = [other for other in rows if any(other[name] != row[name] for name in KEY)] + [row]
             path.write_text("[\n" + ",\n".join(json.dumps(each) for each in rows) + "\n]\n")
             print(json.dumps(row), flush=True)
+
+
+def create(method, *, bits, **settings):
+    return adsh.ADSH(bits, **settings) if method == "adsh" else adsh.methods.create(method, bits=bits, **settings)
 
 
 def commit():
