@@ -28,7 +28,9 @@ from .batch_pickle import read_batch
 from .dataset import Dataset
 from .folder import list_images
 from .image_files import ImageFiles
+from .images import Pixels
 from .npz import load_npy
+from .readers import in_order, worker_count
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 ARCHIVE, FOLDER = "cifar-10-python.tar.gz", "cifar-10-batches-py"
@@ -121,19 +123,23 @@ def _bytes(path: Path) -> bytes:
 
 
 def _from_sheets(root: Path) -> Dataset:
-    batches = []
-    labels = np.asarray(load_npy(root / "labels.npy"))
-    for at, name in enumerate(_SHEETS):
-        try:
-            with Image.open(root / name) as sheet:
-                pixels = np.asarray(sheet.convert("RGB"))
-            rows, columns = (side // 32 for side in pixels.shape[:2])
-            tiles = pixels.reshape(rows, 32, columns, 32, 3).transpose(0, 2, 1, 3, 4)
-        except (OSError, ValueError) as problem:
-            raise FolderError(f"{root / name} is no sheet of 32 x 32 images ({first_line(problem)})") from None
-        count = rows * columns
-        batches.append((tiles.reshape(count, 32, 32, 3), labels[at * count : (at + 1) * count]))
+    labels, batches, start = np.asarray(load_npy(root / "labels.npy")), [], 0
+    for images in in_order(_tiles, [root / name for name in _SHEETS], worker_count(None)):
+        batches.append((images, labels[start : start + len(images)]))
+        start += len(images)
     return _dataset(batches)
+
+
+def _tiles(path: Path) -> Pixels:
+    """The images of a sheet, row by row."""
+    try:
+        with Image.open(path) as sheet:
+            pixels = np.asarray(sheet.convert("RGB"))
+        rows, columns = (side // 32 for side in pixels.shape[:2])
+        tiles = pixels.reshape(rows, 32, columns, 32, 3).transpose(0, 2, 1, 3, 4)
+    except (OSError, ValueError) as problem:
+        raise FolderError(f"{path} is no sheet of 32 x 32 images ({first_line(problem)})") from None
+    return tiles.reshape(rows * columns, 32, 32, 3)
 
 
 def _dataset(batches: Sequence[Batch]) -> ArrayDataset:
