@@ -24,8 +24,8 @@ def default_network(device: str) -> str:
         )  # fmt: skip
     elif device == "cpu":
         network, why = f"{PREFIX}{DEFAULT}", (
-            f"{DEFAULT} is taken as it is, and a small network trained on what it sees: there is no GPU, and this "
-            f"takes minutes; --network {DEFAULT} would train all of it, in hours"
+            f"there is no GPU, so {DEFAULT} looks at each picture once and a small network learns from what it saw; "
+            f"--network {DEFAULT} would train all of it, in hours"
         )  # fmt: skip
     else:
         network, why = DEFAULT, f"{DEFAULT}, which knows photographs, is trained on yours; --network chooses another"

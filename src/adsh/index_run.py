@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from .data import Dataset, Sized, as_items
 from .data.dataset import Subset
 from .data.image_files import ImageFiles
-from .data.images import decode
+from .data.images import SUFFIXES, decode
 from .data.prepare import CachedImages, prepare
 from .data.sources import open_source
 from .deep_model import DeepModel
@@ -28,9 +29,12 @@ from .estimator import ADSH, load
 from .evaluate_run import Judged
 from .hamming.bits import Codes
 from .index import Index, Matches, open_index
+from .index.fingerprint import model_fingerprint
 from .inputs import for_model
 from .learn import LabelSets
 from .method_run import Fitted
+from .model_config import INDEX, holds_model
+from .model_info import model_info
 
 MODEL = "model"  # the note that says where the model lies
 _BLOCK = 512  # items of one durable add; those of the first decide how vectors are shortened
@@ -64,22 +68,27 @@ class Source:
     @classmethod
     def of(cls, name: str, root: str | None = None, labels: str | None = None) -> Source:
         """Opens it; paths are kept absolute, so that they hold from anywhere."""
+        path = Path(name)
+        if path.is_file() and path.suffix.lower() in SUFFIXES:  # one picture
+            return cls(_absolute(name), None, ImageFiles(path.parent, [path.name], None, name=name))
         opened = open_source(name, root=root, labels=labels)
         return cls(_absolute(name), None if root is None else _absolute(root), opened)
 
 
 def make(
-    folder: Path, location: str, judged: Judged, source: str, *, vectors: bool = True, report: Report | None = None
+    folder: Path,
+    location: str,
+    judged: Judged,
+    source: str,
+    root: str | None = None,
+    *,
+    vectors: bool = True,
+    report: Report | None = None,
 ) -> Put:
-    """An index of the database that the model in `folder` learned, with the codes it learned."""
+    """An index of the database that the model in `folder` learned, with the codes it learned; or the rest of one."""
     model, database = judged.model, judged.database
     codes = model.database_codes_
-    with open_for(location, folder, bits=model.bits) as index:
-        if len(index):
-            raise InputError(
-                f"{location} holds {len(index):,} items already: give a new place, or add to it with adsh index add"
-            )
-
+    with open_for(location, folder) as index:
         seen = getattr(model, "features_", None)  # of a frozen network that was just trained
 
         def coded(indices: NDArray[np.int64]) -> tuple[Dataset, Codes, Vectors, list[tuple[str, str]]]:
@@ -87,7 +96,7 @@ def make(
             features = None if not vectors else _coded(model, some)[1] if seen is None else seen[indices]
             return some, codes[indices], features, []
 
-        return _put(index, len(database), database, Source(source, None, database), coded, report=report)
+        return _put(index, len(database), database, Source(source, root, database), coded, report=report)
 
 
 def add(
@@ -114,42 +123,50 @@ def add(
     fitted = for_model(whole, model.input_shape_, workers)
 
     def coded(indices: NDArray[np.int64]) -> tuple[Dataset, Codes, Vectors, list[tuple[str, str]]]:
-        some, bad = fitted.subset(indices), []
+        some = fitted.subset(indices)
+        bad: list[tuple[str, str]] = []
+        if by_label and not vectors:  # nothing needs to be looked at
+            return some, _by_label(model, some), None, bad
         if isinstance(fitted, Sized):  # read once, all of the block, and what cannot be is told together
             block = whole.subset(indices)
             prepared = prepare(block, fitted.size, skip_bad=skip_bad, least=0, workers=workers)
             some, bad = prepared.usable(), prepared.bad
             if not len(some):
                 return some, np.empty((0, 0), dtype=np.uint8), None, bad
-        codes, features = _coded(model, some) if vectors or not by_label else (None, None)
-        if by_label:
-            assert isinstance(model, ADSH)
-            codes = model.code_for(LabelSets.of(some.labels))
-        assert codes is not None
-        return some, codes, features if vectors else None, bad
+        codes, features = _coded(model, some)
+        return some, _by_label(model, some) if by_label else codes, features if vectors else None, bad
 
     return _put(index, len(whole), whole, source, coded, again=again, prefix=prefix, report=report)
 
 
-def open_for(location: str, model: Path, bits: int | None = None) -> Index:
-    """The index at this place for the codes of the model in this folder, which it notes."""
-    index = open_index(location, bits=bits, model=model)
-    at = str(model.absolute())
-    if index.noted(MODEL) != at:
-        index.note(MODEL, at)
+def open_for(location: str, model: Path) -> Index:
+    """The index at this place for the codes of the model in this folder, made where it is missing."""
+    location = _inside(location)
+    index = open_index(location, bits=model_info(model)["bits"], model=model)
+    if index.noted(MODEL) is None:
+        index.note(MODEL, str(model.absolute()))
     return index
 
 
 def open_existing(location: str) -> Index:
-    """The index at this place, which must be there."""
+    """The index at this place, or in the folder of a model there; it must be there."""
     if "://" not in location and not Path(location).exists():
         raise InputError(f"there is no index at {location}: make one with adsh index build {location} --model FOLDER")
-    return open_index(location)
+    return open_index(_inside(location))
+
+
+def _inside(location: str) -> str:
+    """The index that lies in a model's folder, where that is what was given."""
+    held = Path(location) / INDEX
+    return str(held) if "://" not in location and holds_model(Path(location)) and held.is_dir() else location
 
 
 def model_of(index: Index, given: Path | None, device: str | None) -> Fitted:
-    """The model that codes for this index: the one given, or the one it was made with."""
+    """The model that codes for this index: the one given, the one it lies in, or the one it was made with."""
     at = index.noted(MODEL) if given is None else str(given)
+    around = getattr(index, "folder", Path()).absolute().parent
+    if given is None and holds_model(around) and model_fingerprint(around) == index.model:
+        at = str(around)  # they may have been moved together
     if at is None or not Path(at).exists():
         state = (
             "does not say which model its codes are of"
@@ -157,6 +174,11 @@ def model_of(index: Index, given: Path | None, device: str | None) -> Fitted:
             else f"was made with the model in {at}, which is not there"
         )
         raise InputError(f"the index {state}: give --model FOLDER")
+    if index.model not in (None, model_fingerprint(Path(at))):
+        raise InputError(
+            f"the model in {at} is not the one whose codes the index holds ({model_fingerprint(Path(at))[:12]} and "
+            f"{str(index.model)[:12]}): codes of two models cannot be compared; give --model FOLDER, or another index"
+        )
     model: Fitted = load(at, device=device)
     return model
 
@@ -177,6 +199,7 @@ def find(
         raise InputError(f'ranking={ranking!r}: choose "hamming" or "asymmetric"')
     if radius is not None and (ranking != "hamming" or rerank):
         raise InputError("a radius counts bits: leave out --ranking asymmetric and --rerank")
+    _check_fields(index, where)
     fitted = for_model(queries, model.input_shape_)
     has_vectors = index.info()["vector_dimensions"] > 0
     if rerank and not has_vectors:
@@ -192,16 +215,29 @@ def find(
     return index.search(codes, k, where=where, vectors=features if ordered else None, rerank=ordered)
 
 
+def _check_fields(index: Index, where: dict[str, Any] | None) -> None:
+    """Warns of a field that no item seems to have: a slip of the keyboard finds nothing, and looks like an answer."""
+    if not where:
+        return
+    known: set[str] = set()
+    for item in islice(index.items(), 1000):
+        known |= set(item.metadata or {})
+    for name in where:
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            warnings.warn(f"no item was seen with a field {name!r}: there are {there}", AdshWarning, stacklevel=3)
+
+
 def picture(metadata: dict[str, Any] | None) -> NDArray[np.uint8] | None:
     """The image that an item's metadata leads back to; None where there is none, or it is gone."""
     told = metadata or {}
     try:
-        if "file" in told:
+        if isinstance(told.get("file"), str):
             return decode(told["file"])
-        if "source" in told:
+        if isinstance(told.get("source"), str) and isinstance(told.get("at"), int):
             item = _opened(told["source"], told.get("root"))[told["at"]]
             return item if item.ndim == 3 else None
-    except (OSError, InputError, IndexError):
+    except (OSError, InputError, IndexError, TypeError):  # a user's own metadata may say anything
         pass
     return None
 
@@ -228,6 +264,7 @@ def _put(
     report: Report | None = None,
 ) -> Put:
     started, new, replaced, already = time.perf_counter(), 0, 0, 0
+    was_empty = len(index) == 0
     unreadable: list[tuple[str, str]] = []
     for start in range(0, count, _BLOCK):
         indices = np.arange(start, min(start + _BLOCK, count))
@@ -235,10 +272,10 @@ def _put(
         about = [_metadata(whole, at, source) for at in indices.tolist()]
         there = index.get(keys)
         for item, mine in zip(there, about, strict=True):
-            if item is not None and _place(item.metadata) != _place(mine):
+            if item is not None and not again and _place(item.metadata) != _place(mine):
                 raise InputError(
                     f"the key {item.key!r} is in the index for {_place(item.metadata)}: give --prefix TEXT, so that "
-                    f"the items of {source.name} have keys of their own"
+                    f"the items of {source.name} have keys of their own; or --again, if it has moved"
                 )
         todo = np.array([again or item is None for item in there])
         already += int((~todo).sum())
@@ -248,13 +285,22 @@ def _put(
             by_key = dict(zip(keys, about, strict=True))
             named = [prefix + key for key in some.keys[: len(some)]]
             with warnings.catch_warnings():
-                if count < _BLOCK:  # there are no more to decide by
+                if count < _BLOCK and was_empty:  # there are no more to decide by
                     warnings.simplefilter("ignore", AdshWarning)
                 added = index.add(named, codes, [by_key[key] for key in named], vectors=vectors) if named else 0
             new, replaced = new + added, replaced + len(named) - added
         if report:
             report(int(indices[-1]) + 1, count)
     return Put(new, replaced, already, unreadable, time.perf_counter() - started)
+
+
+def _by_label(model: Fitted, some: Dataset) -> Codes:
+    assert isinstance(model, ADSH)
+    assert some.labels is not None
+    bare = np.flatnonzero(some.labels.empty[some.labels.ids])
+    if len(bare):
+        raise InputError(f"{some.keys[int(bare[0])]} has no label: let the network code such items, without --by-label")
+    return model.code_for(LabelSets.of(some.labels))
 
 
 def _coded(model: Fitted, some: Dataset) -> tuple[Codes, Vectors]:

@@ -34,6 +34,8 @@ def open_queries(paths: list[str]) -> Dataset:
             array = np.load(path, allow_pickle=False)
         except (ValueError, OSError, EOFError) as problem:
             raise InputError(f"{path} is no NumPy file of numbers ({problem}): give features (n, d)") from None
+        if array.ndim == 0 or array.dtype.kind not in "fiu":
+            raise InputError(f"{path} holds {array.dtype} of shape {array.shape}: give features (n, d)")
         array = array[None] if array.ndim == 1 else array
         rows.append(array)
         keys += [path if len(array) == 1 else f"{path}[{at}]" for at in range(len(array))]
@@ -51,10 +53,12 @@ def conditions(texts: list[str]) -> dict[str, Any] | None:
         if parts is None:
             raise InputError(f"--where {text}: give FIELD=VALUE, such as class=cat, or year>=2000")
         field, operator, value = parts.groups()
-        tests = wanted.setdefault(field, {})
-        if _OPERATORS[operator] in tests:
+        tests, test, read = wanted.setdefault(field, {}), _OPERATORS[operator], _value(value)
+        if test in ("eq", "ne") and read != value:  # 7 the number and "7" the name of a class
+            test, read = {"eq": "in", "ne": "not_in"}[test], [read, value]
+        if test in tests:
             raise InputError(f"--where {text}: {field}{operator} is given twice")
-        tests[_OPERATORS[operator]] = _value(value)
+        tests[test] = read
     return wanted or None
 
 

@@ -6,10 +6,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import InputError
+from .estimator import ADSH
 from .evaluate import Evaluation, write_report
-from .evaluate_run import Judged, evaluate
-from .index_run import Put, Report, make
+from .evaluate_run import Judged, evaluate, open_run
+from .index_run import Put, Report, Source, add, make, open_existing
 from .model_config import INDEX, REPORT
 from .train_run import Trained
 
@@ -25,20 +25,34 @@ class Ready:
 
 
 def make_ready(
-    trained: Trained, out: Path, source: str, *, report: bool = True, index: bool = True, on_put: Report | None = None
+    trained: Trained,
+    out: Path,
+    source: str,
+    root: str | None = None,
+    *,
+    report: bool = True,
+    index: bool = True,
+    on_put: Report | None = None,
 ) -> Ready:
-    """Writes OUT/report and OUT/index; those of an earlier run are replaced."""
-    if trained.split is None:
-        raise InputError(
-            f"{out} was finished before: adsh evaluate {out} and adsh index build make its report and index"
-        )
-    whole, split = trained.dataset, trained.split
-    judged = Judged(trained.model, whole.subset(split.queries), whole.subset(split.database), split)
+    """Writes OUT/report and OUT/index; those of an earlier run are replaced.
+
+    The index holds the database as it was learned and, coded by their labels, the items that were held out.
+    """
+    if trained.split is None:  # finished before: what is missing is made now
+        judged = open_run(out, to_judge=False)
+        report = report and not (out / REPORT).exists()
+    else:
+        whole, parts = trained.dataset, trained.split
+        judged = Judged(trained.model, whole.subset(parts.queries), whole.subset(parts.database), parts)
+        shutil.rmtree(out / INDEX, ignore_errors=True)
     evaluation, page, put = None, None, None
-    if report and len(split.queries):
+    if report and len(judged.queries):
         evaluation = evaluate(judged)
         page = write_report(evaluation, out / REPORT)
     if index:
-        shutil.rmtree(out / INDEX, ignore_errors=True)
-        put = make(out, str(out / INDEX), judged, source, report=on_put)
+        put = make(out, str(out / INDEX), judged, source, root, report=on_put)
+        if len(judged.queries):  # they were held out to judge by, and people will look for them too
+            asked = Source(source, root, judged.queries)
+            with open_existing(str(out / INDEX)) as opened:
+                put += add(opened, judged.model, asked, by_label=isinstance(judged.model, ADSH), report=on_put)
     return Ready(evaluation, page, out / INDEX if index else None, put)

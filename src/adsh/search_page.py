@@ -13,6 +13,7 @@ from .errors import FolderError
 from .evaluate.cases import thumbnail
 from .index import Match, Matches
 from .index_run import picture
+from .model_config import INDEX
 
 
 def write_page(path: Path, index: str, queries: Dataset, found: Sequence[Matches], bits: int) -> None:
@@ -20,13 +21,14 @@ def write_page(path: Path, index: str, queries: Dataset, found: Sequence[Matches
     sheets = (files("adsh.evaluate") / "page.css", files("adsh") / "search_page.css")
     style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
     count = len(queries)
-    title = f"{count} search{'es' if count > 1 else ''} of {Path(index).name}"
+    asked = Path(queries.keys[0]).name if count == 1 else f"{count} pictures"
+    title = f"What {asked} found in {_collection(index)}"
     parts = [
         "<!doctype html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<style>{style}</style></head><body><main><h1>{escape(title)}</h1>",
-        f'<p class="soft">Distances are bits that differ, of {bits}. Hover over a picture for its whole name.</p>',
+        f'<p class="soft">Nearest first: how many of {bits} bits differ; among equals, what looks most alike.</p>',
         *(_row(queries, at, matches, bits) for at, matches in enumerate(found)),
         "</main></body></html>\n",
     ]
@@ -50,13 +52,20 @@ def _cell(match: Match, bits: int) -> str:
     share = 100 * max(0.0, 1 - float(match.distance) / bits)
     shown = _figure(None if pixels is None else thumbnail(pixels), match.key, words)
     near = f'<span class="bar"><i style="width:{share:.0f}%"></i></span>'
-    distance = f'<span class="distance">{match.distance:g} of {bits} bits</span>'
+    differ = f"{match.distance:g} bits differ" if match.distance else "the same code"
+    distance = f'<span class="distance">{differ}</span>'
     return f'<div class="item" title="{escape(match.key)}">{shown}{near}{distance}</div>'
 
 
 def _figure(image: str | None, key: str, words: str) -> str:
     shown = f'<img src="{image}" alt="{escape(key)}">' if image else '<div class="none">no picture</div>'
     return f'{shown}<b class="label">{escape(words)}</b><span class="key">{escape(key)}</span>'
+
+
+def _collection(index: str) -> str:
+    """What people call the index: the name of its folder or, of one inside a model's, of that."""
+    path = Path(index).absolute()
+    return path.parent.name if path.name == INDEX else path.name
 
 
 def _words(value: Any) -> str:

@@ -125,12 +125,15 @@ def train(
     run.recover()
     dataset = open_source(settings.source, root=settings.root, labels=settings.labels)
     if dataset.labels is None:
-        raise InputError(f"{settings.source} has no labels: give --labels FILE.npy, or a source that is labelled")
+        how = "give --labels FILE.npy, or a source that is labelled"
+        if not isinstance(dataset, ArrayDataset):
+            how = "put the pictures into a sub-folder a class, or give a .csv of paths and labels"
+        raise InputError(f"{settings.source} has no labels: {how}")
     finished = _look_at(run, settings, resume=resume, overwrite=overwrite)
     if finished:
         model: Any = load(out, device=settings.device)  # ADSH or a method: their fits take different things
         _check_data(run, dataset, model)
-        return Trained(model, dataset, already=True, read={})
+        return Trained(model, dataset, already=True, read={}, from_files=not isinstance(dataset, ArrayDataset))
     check_bits(settings.bits)
     device = choose_device(settings.device).device.type
     in_files = not isinstance(dataset, ArrayDataset)

@@ -11,6 +11,9 @@ from adsh.queries import conditions
 
 from ..data.pictures import random_images, save
 
+QUICK = ("--no-report", "--no-index")
+TRAIN = ("train", "photos", "--network", "tiny", "--bits", 8, "--outer", 1, "--size", 16, "--no-report", "--out", "m")
+
 
 def picture(kind: int, seed: int) -> np.ndarray:
     image = random_images(1, 20 + seed % 9, 30 - seed % 7, seed=seed)[0] // 3
@@ -135,7 +138,7 @@ def test_features_are_searched_by_rows(adsh, tmp_path):
 
 def test_wrong_commands_are_answered_in_one_line(adsh, index, refused, tmp_path):
     assert "no index at zz: make one with adsh index build" in refused("index", "info", "zz")
-    assert "holds 54 items already" in refused("index", "build", index, "--model", "m")
+    assert adsh("index", "build", index, "--model", "m", "--json").json["already"] == 54
     assert "does not exist" in refused("search", index, "nothing.jpg")
     assert "is a folder" in refused("search", index, "photos")
     assert "no image of a known format" in refused("search", index, "m/run.toml")
@@ -165,6 +168,13 @@ def test_wrong_commands_are_answered_in_one_line(adsh, index, refused, tmp_path)
         == 0
     )
     assert "codes of two models cannot be compared" in refused("search", index, "photos/cat/00.jpg", "--model", "m2")
+    old = adsh("train", "new", "--network", "tiny", "--bits", 12, "--outer", 1, "--size", 16, "--out", "m3", *QUICK)
+    assert old.status == 0
+    assert adsh("index", "build", "i3", "--model", "m3").status == 0
+    again = ("--seed", 5, "--out", "m3", "--overwrite", *QUICK)
+    assert adsh("train", "new", "--network", "tiny", "--bits", 12, "--outer", 1, "--size", 16, *again).status == 0
+    assert "is not the one whose codes the index holds" in refused("search", "i3", "photos/cat/00.jpg")
+    assert "is not the one whose codes the index holds" in refused("index", "add", "i3", "photos")
     (tmp_path / "m").rename(tmp_path / "gone")
     assert "which is not there: give --model" in refused("search", index, "photos/cat/00.jpg")
     assert adsh("search", index, "photos/cat/00.jpg", "--model", "gone").status == 0
@@ -185,8 +195,9 @@ def test_a_key_of_another_folder_is_not_overwritten(adsh, index, refused, tmp_pa
         ([], None),
         (["class=cat"], {"class": {"eq": "cat"}}),
         (["year>=2000", "year<2010"], {"year": {"ge": 2000, "lt": 2010}}),
-        (["good=true", "name!=a=b"], {"good": {"eq": True}, "name": {"ne": "a=b"}}),
-        (['class="7"'], {"class": {"eq": "7"}}),
+        (["good=true", "name!=a=b"], {"good": {"in": [True, "true"]}, "name": {"ne": "a=b"}}),
+        (["class=7", "class!=8"], {"class": {"in": [7, "7"], "not_in": [8, "8"]}}),
+        (['class="7"'], {"class": {"in": ["7", '"7"']}}),
     ],
 )
 def test_conditions_read_as_they_are_typed(texts, expected):
@@ -206,3 +217,55 @@ def test_an_index_keeps_notes_and_gives_items_by_key(tmp_path):
     with package.open_index(tmp_path / "i") as index:
         assert index.noted("model") == "b"
         assert index.verify() == []
+
+
+def test_a_folder_becomes_an_index_with_a_model_that_never_saw_it(adsh, index, tmp_path):
+    made = adsh("index", "add", "fresh", "new", "--model", "m", "--json").json
+    assert (made["items"], made["bits"]) == (10, 12)
+    assert len(adsh("search", "fresh", "new/cat/60.jpg", "-k", 2, "--json").json["queries"][0]["matches"]) == 2
+    one = adsh("index", "add", "fresh", "photos/cat/00.jpg", "--json").json
+    assert one["new"] == 1
+
+
+def test_pictures_that_moved_are_followed_with_again(adsh, index, tmp_path, refused):
+    adsh("index", "add", index, "new")
+    (tmp_path / "new").rename(tmp_path / "moved")
+    assert "--again, if it has moved" in refused("index", "add", index, "moved")
+    assert adsh("index", "add", index, "moved", "--again", "--json").json["replaced"] == 10
+    with package.open_index(index) as opened:
+        assert opened.get(["cat/60.jpg"])[0].metadata["file"] == str(tmp_path / "moved/cat/60.jpg")
+
+
+def test_a_slip_in_a_field_is_told_and_numbers_find_classes_of_that_name(adsh, index, tmp_path):
+    slip = adsh("search", index, "photos/cat/00.jpg", "--where", "clas=cat")
+    assert "no item was seen with a field 'clas': there are class, file" in slip.err
+    for at in range(12):
+        save(tmp_path / "numbers" / str(at % 2) / f"{at}.png", picture(at % 2, at))
+    trained = adsh("train", "numbers", "--network", "tiny", "--bits", 8, "--outer", 1, "--no-report", "--out", "n")
+    assert trained.status == 0, trained.err
+    found = adsh("search", "n", "numbers/0/0.png", "-k", 99, "--where", "class=1", "--json").json["queries"][0]
+    assert {match["metadata"]["class"] for match in found["matches"]} == {"1"}
+    others = adsh("search", "n", "numbers/0/0.png", "-k", 99, "--where", "class!=1", "--json").json["queries"][0]
+    assert {match["metadata"]["class"] for match in others["matches"]} == {"0"}
+    assert len(found["matches"]) + len(others["matches"]) == 12  # those held out are in it too
+
+
+def test_a_model_and_its_index_may_move_together(adsh, photos, tmp_path):
+    trained = adsh(*TRAIN)
+    assert trained.status == 0, trained.err
+    (tmp_path / "m").rename(tmp_path / "elsewhere")
+    assert adsh("search", "elsewhere", "photos/cat/00.jpg", "-k", 1).status == 0
+
+
+def test_a_stopped_ending_is_made_up_for_by_resume(adsh, photos, tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("adsh.ready.make", stopped)
+        ended = adsh(*TRAIN)
+    assert ended.status == 130
+    assert "the model is saved: adsh train --resume --out m makes the rest" in ended.err
+    assert not (tmp_path / "m/index").exists()
+    assert adsh("train", "--resume", "--out", "m", "--no-report").status == 0
+    assert adsh("index", "info", "m", "--json").json["items"] == 60

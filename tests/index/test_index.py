@@ -2,6 +2,7 @@
 
 import os
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -284,3 +285,65 @@ with adsh.open_index({str(tmp_path / "i")!r}, bits=8, model="a name") as index:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.strip() == "['a']", done.stderr
+
+
+def test_an_index_whose_last_metadata_or_vector_goes_is_still_whole(tmp_path):
+    codes, features = np.array([[1], [2]], dtype=np.uint8), np.random.default_rng(0).normal(size=(300, 70))
+    for name, beside in (("m", {"metadata": [{"class": "cat"}]}), ("v", {"vectors": features[:1]})):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", adsh.AdshWarning)  # one vector to decide by
+            index = adsh.open_index(tmp_path / name, bits=8)
+            index.add(["a"], codes[:1], **beside)
+        index.add(["b"], codes[1:])
+        index.compact()
+        index.remove(["a"])
+        assert index.verify() == []
+        index.close()
+        with adsh.open_index(tmp_path / name) as again:
+            assert again.keys() == ["b"]
+
+
+def test_another_handle_follows_an_index_that_is_emptied_and_compacted(tmp_path):
+    codes = np.array([[1], [2]], dtype=np.uint8)
+    with adsh.open_index(tmp_path / "i", bits=8) as one, adsh.open_index(tmp_path / "i") as other:
+        one.add(["a", "b"], codes)
+        assert len(other) == 2
+        one.remove(["a", "b"])
+        one.compact()
+        one.add(["c"], codes[:1])
+        assert other.search(codes[:1])[0].keys == ["c"]
+        assert len(other) == 1
+
+
+def test_distinct_codes_are_counted_among_those_that_are_there(tmp_path):
+    with adsh.open_index(tmp_path / "i", bits=8) as index:
+        index.add(["a", "b"], np.array([[1], [2]], dtype=np.uint8))
+        assert index.info()["distinct_codes"] == 2
+        index.remove(["a"])
+        assert index.info()["distinct_codes"] == 1
+        index.remove(["b"])
+        assert index.info()["distinct_codes"] == 0
+
+
+def test_a_closed_handle_says_so_whatever_is_asked(tmp_path):
+    index = adsh.open_index(tmp_path / "i", bits=8)
+    index.close()
+    for ask in (lambda: index.get(["a"]), lambda: "a" in index, lambda: index.noted("x"), lambda: len(index)):
+        with pytest.raises(adsh.AdshError, match="closed"):
+            ask()
+
+
+def test_what_can_be_no_key_is_not_there_and_odd_arguments_are_told(tmp_path):
+    codes = np.zeros((1, 1), dtype=np.uint8)
+    with adsh.open_index(tmp_path / "i", bits=8) as index:
+        assert "x" * 5000 not in index
+        assert "a\0" not in index
+        for odd in (None, 5, (key for key in "a")):
+            with pytest.raises(adsh.AdshError, match="give a list of keys"):
+                index.add(odd, codes)
+        with pytest.raises(adsh.AdshError, match="metadata is of type"):
+            index.add(["a"], codes, (one for one in [None]))
+        with pytest.raises(adsh.AdshError, match="has no condition"):
+            index.search(codes, where={"k": {}})
+        index.add(["a", "b"], np.zeros((2, 1), dtype=np.uint8), [{"n": 1}, {"n": 2}])
+        assert index.search(codes, where={"n": {"not_in": [2, "2"]}})[0].keys == ["a"]

@@ -54,16 +54,20 @@ def build(
     from ..run_folder import RunFolder
 
     judged = open_run(model, data=data, root=root, labels=labels, device=device, to_judge=False)
-    source = data or RunFolder(model).read_run()["train"]["source"]
-    with closing(ReadingBar("putting in")) as bar:
-        put = make(model, location, judged, source, vectors=vectors, report=bar)
+    trained = RunFolder(model).read_run().get("train", {})
+    source, root = (data, root) if data else (trained["source"], root or trained.get("root"))
+    try:
+        with closing(ReadingBar("putting in")) as bar:
+            put = make(model, location, judged, source, root, vectors=vectors, report=bar)
+    except KeyboardInterrupt:
+        raise Stopped("stopped; what was put in is kept: repeat the command to go on") from None
     _tell(location, put, json)
 
 
 @app.command(epilog="Example:  adsh index add photos.index new-photos/")
 def add(
     location: Location,
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE…", help="Folders, lists, arrays or names.")],
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE…", help="Folders, pictures, lists, arrays or names.")],
     model: ModelFolder = None,
     root: Root = None,
     labels: Labels = None,
@@ -87,7 +91,7 @@ def add(
     from ..index_run import add as put_in
 
     opened = [Source.of(name, root, labels) for name in sources]
-    with open_existing(location) if model is None else open_for(location, model) as index:
+    with open_existing(location) if model is None or Path(location).exists() else open_for(location, model) as index:
         loaded = model_of(index, model, device)
         keep = index.info()["vector_dimensions"] > 0 if vectors is None else vectors
         total = Put(0, 0, 0, [], 0.0)
@@ -160,7 +164,7 @@ def verify(location: Location, json: Json = False) -> None:
 
 @app.command(epilog="Example:  adsh index compact photos.index")
 def compact(location: Location, json: Json = False) -> None:
-    """Tidy what changes have left, so that opening and searching are fastest."""
+    """Tidy what changes have left, so that opening and searching are fastest; the files may grow by it."""
     from ..index_run import open_existing
 
     with open_existing(location) as index:

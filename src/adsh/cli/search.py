@@ -38,7 +38,7 @@ def command(
     The model's network codes each picture, and the index gives the nearest items with their distance in bits.
     """
     from ..files import check_parent
-    from ..index_run import find, model_of, open_existing, open_for
+    from ..index_run import find, model_of, open_existing
     from ..queries import conditions, open_queries
     from ..search_page import write_page
 
@@ -46,7 +46,7 @@ def command(
     if html is not None:
         check_parent(html)
     queries = open_queries(images)
-    with open_existing(location) if model is None else open_for(location, model) as index:
+    with open_existing(location) as index:
         loaded = model_of(index, model, device)
         started = time.perf_counter()
         found = find(index, loaded, queries, k=k, radius=radius, where=wanted, ranking=ranking, rerank=rerank)

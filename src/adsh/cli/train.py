@@ -29,7 +29,7 @@ def command(
         str | None, typer.Option(metavar="NAME=VALUE,…", help="Options of another method than adsh: rounds=10.")
     ] = None,
     network: Annotated[
-        str | None, typer.Option(help="mlp, linear for features; tiny, efficientnet_lite0, resnet50, … for images.")
+        str | None, typer.Option(help="mlp, linear for features; tiny, efficientnet_lite0, frozen:NAME, … for images.")
     ] = None,
     weights: Annotated[
         str | None, typer.Option(help="A file the network starts from: .pth, .safetensors, .npz.")
@@ -90,6 +90,7 @@ def command(
     With --method another method than ADSH is trained, on the training items of the protocol where it has some; the
     names that end in _d learn from the whole database. Those without a network take --options and no network's flags.
     """
+    from ..errors import MissingExtraError
     from ..files import find_file
     from ..method_run import distinct_codes, training_seconds
     from ..model_config import RUN
@@ -118,13 +119,18 @@ def command(
     finally:
         display.close()
     wanted = {
-        name: not trained.already and (trained.from_files if flag is None else flag)
-        for name, flag in (("report", report), ("index", index))
+        name: trained.from_files if flag is None else flag for name, flag in (("report", report), ("index", index))
     }
     ready = None
     if any(wanted.values()):
-        with closing(ReadingBar("putting in")) as bar:
-            ready = make_ready(trained, out, settings.source, **wanted, on_put=bar)
+        try:
+            with closing(ReadingBar("putting in")) as bar:
+                ready = make_ready(trained, out, settings.source, settings.root, **wanted, on_put=bar)
+        except (KeyboardInterrupt, ImportError) as problem:  # the latter: stopped in the middle of an import
+            if isinstance(problem, MissingExtraError):
+                raise
+            how = f"adsh train --resume --out {shlex.quote(str(out))} makes the rest"
+            raise Stopped(f"stopped; the model is saved: {how}") from None
     model = trained.model
     seconds = training_seconds(model)
     network_name = str(getattr(model, "network", None) or "no network")

@@ -19,8 +19,10 @@ def check_keys(keys: object) -> list[bytes]:
     """The keys in UTF-8, in their order, without repeats."""
     if isinstance(keys, str | bytes):
         raise InputError(f"keys={keys[:40]!r} is one text: give a list of keys")
+    if not isinstance(keys, Sequence | np.ndarray):
+        raise InputError(f"keys are of type {type(keys).__name__}: give a list of keys")
     encoded: list[bytes] = []
-    for number, key in enumerate(keys):  # type: ignore[arg-type, var-annotated]
+    for number, key in enumerate(keys):
         if not isinstance(key, str):
             raise InputError(f"key {number} is {key!r} of type {type(key).__name__}: keys are texts; give str(key)")
         if not key or "\0" in key:
@@ -55,6 +57,10 @@ def metadata_texts(metadata: Sequence[Any] | None, keys: int) -> list[bytes] | N
         return None
     if isinstance(metadata, dict | str):
         raise InputError(f"metadata is one {type(metadata).__name__}: give a list with a dictionary or None an item")
+    if not isinstance(metadata, Sequence):
+        raise InputError(
+            f"metadata is of type {type(metadata).__name__}: give a list with a dictionary or None an item"
+        )
     check_count("metadata", len(metadata), keys)
     texts = []
     for number, one in enumerate(metadata):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..errors import AdshError, AdshWarning, InputError
 from ..hamming.ball import largest_radius
-from ..hamming.bits import as_codes, check_codes, number_rows
+from ..hamming.bits import as_codes, as_words, check_codes, number_rows
 from ..hamming.query import Query, code_queries, output_queries
 from ..hamming.scan import faiss_module
 from ..hamming.small_vectors import Projection
@@ -46,6 +46,7 @@ _CHECKED_IN_FULL = 4 << 20  # bytes
 _REWRITE_FROM, _REWRITE_PART = 50_000, 4  # a new snapshot when this many, and a quarter of all, are not in it
 _CLOSE_FROM, _CLOSE_PART = 1_000, 50  # the same when a handle that wrote is closed
 _FEW_VECTORS = 256
+_DIFFER = "the snapshot and the database differ: open the index again, and it is made anew"
 
 
 class EmbeddedIndex(Index):
@@ -66,13 +67,25 @@ class EmbeddedIndex(Index):
             self._view.parts()
             if self._view.rebuilt:
                 self._view.try_to_compact(self._store)
-            if self._store.bytes_on_disk() <= _CHECKED_IN_FULL and (problems := self.verify()):
-                raise self._store.damaged(problems[0])
+            if self._store.bytes_on_disk() <= _CHECKED_IN_FULL:
+                self._check()
         except BaseException:
             self._store.close()
             if reader is not None:
                 reader.close()
             raise
+
+    def _check(self) -> None:
+        """Reads everything; what is only in the snapshot is put right, for the database is the truth."""
+        problems = self.verify()
+        if problems == [_DIFFER]:
+            warnings.warn(
+                f"{self.folder}: the snapshot is made again, for it is not what the database holds", AdshWarning, 4
+            )
+            self._view.rebuild(self._store)
+            problems = self.verify()
+        if problems:
+            raise self._store.damaged(problems[0])
 
     @property
     def model(self) -> str | None:  # type: ignore[override]
@@ -167,8 +180,11 @@ class EmbeddedIndex(Index):
         return len(self._view.parts())
 
     def __contains__(self, key: object) -> bool:
-        if not isinstance(key, str) or not key:
+        try:
+            check_keys([key])
+        except InputError:  # no such key can be there
             return False
+        assert isinstance(key, str)
         with self._view.lock, self._view.store.reading():
             return self._view.store.items_of(check_keys([key]), self.bits)[1] is not None
 
@@ -243,7 +259,7 @@ class EmbeddedIndex(Index):
                 read_snapshot(self.folder / state.snapshot)
             held = parts.rows()
             if (rows is None) != (held is None) or (rows is not None and held is not None and not rows.equals(held)):
-                problems.append("the snapshot and the database differ: compact() makes it anew")
+                problems.append(_DIFFER)
             return problems
         except (AdshError, SnapshotDamaged) as problem:
             return [str(problem)]
@@ -335,6 +351,10 @@ def _as_items(rows: Rows, some: slice) -> Iterator[Item]:
 
 
 def _words(parts: Parts) -> np.ndarray[Any, Any]:
+    """The words of all codes there are; of whole segments, each once."""
+    if any(segment.gone is not None for segment in parts.segments):
+        rows = parts.rows()
+        return as_words(np.zeros((0, 1), dtype=np.uint8) if rows is None else rows.codes)
     return np.concatenate([segment.layout.words for segment in parts.segments])
 
 

@@ -16,7 +16,8 @@ def open_store(folder: Path, bits: int | None, timeout: float) -> Store:
         if folder.exists() and not folder.is_dir():
             raise FolderError(f"{folder} is a file: an index is a folder")
         if folder.is_dir() and any(folder.iterdir()):
-            raise FolderError(f"{folder} holds other files and no index: give a new or empty folder")
+            to_make = "" if bits is None else "; to make one, give a new or empty folder"
+            raise FolderError(f"{folder} holds other files and no index: give the folder of one{to_make}")
         if bits is None:
             raise InputError(f"there is no index at {folder}: give bits= to make one")
         check_bits(bits)

@@ -39,19 +39,18 @@ class Rows:
 
     def equals(self, other: Rows) -> bool:
         """Whether both hold the same items with the same contents."""
-        mine, yours = (
-            [
-                rows.places,
-                rows.codes,
-                *(part for texts in (rows.keys, rows.metadata) if texts for part in texts.parts()),
-            ]
-            for rows in (self, other)
-        )
-        if len(mine) != len(yours) or not all(map(np.array_equal, mine, yours)):
-            return False
-        if self.vectors is None or other.vectors is None:
-            return self.vectors is other.vectors
-        return np.array_equal(self.vectors, other.vectors)
+        mine, yours = (rows._contents() for rows in (self, other))
+        return len(mine) == len(yours) and all(map(np.array_equal, mine, yours))
+
+    def _contents(self) -> list[NDArray[Any]]:
+        """All that is stored; a column in which no item has anything is as good as none."""
+        texts = [self.keys]
+        if self.metadata is not None and self.metadata.blob.any():
+            texts.append(self.metadata)
+        columns = [self.places, self.codes, *(part for one in texts for part in one.parts())]
+        if self.vectors is not None and (self.vectors[:, 0] != NONE).any():
+            columns.append(self.vectors)
+        return columns
 
 
 class Gathered:

@@ -135,6 +135,8 @@ class Store:
     def reading(self) -> Iterator[State]:
         """The state, and a view of the database that stays as it was then."""
         with self.explained():
+            if self.closed:
+                raise InputError(f"this handle of {self.folder} is closed: open the index again")
             counted = self._counted()  # before the view is taken: commits in between are fine
             self._db.execute("BEGIN")
             try:

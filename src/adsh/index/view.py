@@ -67,7 +67,8 @@ class View:
     def _updated(self, state: State) -> Parts:
         """The parts after this state's commit, from what was read before where that still holds."""
         known = self.state
-        if known is not None and known.snapshot == state.snapshot:
+        # an index that was emptied and compacted has no snapshot before or after: `upto` tells
+        if known is not None and (known.snapshot, known.upto) == (state.snapshot, state.upto):
             return self._with_new(self._parts, known.last, state)
         if not state.snapshot:
             return self._with_new(Parts(self.bits), 0, state)
@@ -87,6 +88,12 @@ class View:
         if len(parts) != state.items:
             raise self.store.damaged(f"{len(parts)} items are there and {state.items} were stored")
         return parts
+
+    def rebuild(self, writer: Store) -> None:
+        """Everything anew from the database, and a snapshot of it."""
+        with self.lock, self.store.reading() as state:
+            self._parts, self.state = self._with_new(Parts(self.bits), 0, state), state
+        self.try_to_compact(writer)
 
     def compact(self, writer: Store) -> None:
         """Writes a snapshot of everything. Nobody waits for it: only its name is put down in a transaction."""

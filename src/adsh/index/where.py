@@ -19,7 +19,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "gt": operator.gt,
     "ge": operator.ge,
 }
-_OPERATORS = ("eq", "ne", "in", *_COMPARISONS)
+_OPERATORS = ("eq", "ne", "in", "not_in", *_COMPARISONS)
 
 
 class Where:
@@ -52,8 +52,10 @@ def _tests(name: str, condition: object) -> dict[str, Any]:
     for test, value in condition.items():
         if test not in _OPERATORS:
             raise InputError(f"where: {test!r} of {name!r} is not a comparison: use {', '.join(_OPERATORS)}")
-        if test == "in" and not isinstance(value, list | tuple | set):
-            raise InputError(f'where: "in" of {name!r} takes a list, not {value!r}')
+        if test in ("in", "not_in") and not isinstance(value, list | tuple | set):
+            raise InputError(f'where: "{test}" of {name!r} takes a list, not {value!r}')
+    if not condition:
+        raise InputError(f"where: {name!r} has no condition: give a value, or a comparison such as {{'ge': 1}}")
     return condition
 
 
@@ -62,8 +64,8 @@ def _holds(test: str, found: Any, wanted: Any) -> bool:
         return _equal(found, wanted)
     if test == "ne":
         return not _equal(found, wanted)
-    if test == "in":
-        return any(_equal(found, one) for one in wanted)
+    if test in ("in", "not_in"):
+        return any(_equal(found, one) for one in wanted) == (test == "in")
     try:
         return isinstance(found, bool) == isinstance(wanted, bool) and bool(_COMPARISONS[test](found, wanted))
     except TypeError:
