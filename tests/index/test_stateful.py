@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,14 @@ class AgainstADictionary(RuleBasedStateMachine):
     def codes(self, seed, n):
         return pack(np.random.default_rng(seed).choice([-1, 1], size=(n, self.bits)))
 
-    @rule(keys=names, seed=seeds, metadata=st.booleans(), handle=st.integers(0, 1))
-    def add(self, keys, seed, metadata, handle):
+    @rule(keys=names, seed=seeds, metadata=st.booleans(), vectors=st.booleans(), handle=st.integers(0, 1))
+    def add(self, keys, seed, metadata, vectors, handle):
         codes = self.codes(seed, len(keys))
         stored = [{"seed": seed}] * len(keys) if metadata else None
-        new = self.handles[handle].add(keys, codes, stored)
+        features = np.random.default_rng(seed).normal(size=(len(keys), 6)) if vectors else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", adsh.AdshWarning)  # few vectors to decide by
+            new = self.handles[handle].add(keys, codes, stored, vectors=features)
         assert new == len(set(keys) - set(self.model))
         self.model |= {key: (code, {"seed": seed} if metadata else None) for key, code in zip(keys, codes, strict=True)}
 
@@ -40,6 +44,11 @@ class AgainstADictionary(RuleBasedStateMachine):
         assert self.handles[handle].remove(keys) == len(set(keys) & set(self.model))
         for key in keys:
             self.model.pop(key, None)
+
+    @rule(handle=st.integers(0, 1))
+    def clear(self, handle):
+        assert self.handles[handle].remove(list(self.model)) == len(self.model)
+        self.model.clear()
 
     @rule(handle=st.integers(0, 1))
     def compact(self, handle):
@@ -68,14 +77,11 @@ class AgainstADictionary(RuleBasedStateMachine):
         found = self.handles[handle].within(query, radius=radius)[0]
         assert found.keys == [wanted[i] for i in plain.within(self.far(query, wanted), radius)]
 
-    @rule(handle=st.integers(0, 1))
-    def verify(self, handle):
-        assert self.handles[handle].verify() == []
-
     @invariant()
     def holds_what_the_dictionary_does(self):
         for handle in getattr(self, "handles", []):
             assert len(handle) == len(self.model)
+            assert handle.verify() == []
             assert [(key, code) for key, code, _ in handle.items()] == [
                 (k, c.tobytes()) for k, (c, _) in self.model.items()
             ]
@@ -93,4 +99,4 @@ class AgainstADictionary(RuleBasedStateMachine):
 
 
 TestAgainstADictionary = AgainstADictionary.TestCase
-TestAgainstADictionary.settings = settings(max_examples=25, stateful_step_count=25, deadline=None, derandomize=True)
+TestAgainstADictionary.settings = settings(max_examples=100, stateful_step_count=30, deadline=None, derandomize=True)
