@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
-from itertools import islice
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from .deep_model import DeepModel
 from .errors import AdshWarning, InputError
 from .estimator import ADSH, load
 from .evaluate_run import Judged
-from .hamming.bits import Codes
+from .hamming.bits import Codes, pack
 from .index import Index, Matches, open_index
 from .index.fingerprint import model_fingerprint
 from .inputs import for_model
@@ -199,29 +199,29 @@ def find(
         raise InputError(f'ranking={ranking!r}: choose "hamming" or "asymmetric"')
     if radius is not None and (ranking != "hamming" or rerank):
         raise InputError("a radius counts bits: leave out --ranking asymmetric and --rerank")
-    _check_fields(index, where)
-    fitted = for_model(queries, model.input_shape_)
-    has_vectors = index.info()["vector_dimensions"] > 0
-    if rerank and not has_vectors:
+    if rerank and not index.has_vectors:
         raise InputError("the index holds no vectors to order ties by: build it with them, or leave --rerank out")
-    codes, features = _coded(model, fitted)
-    if radius is not None:
-        return index.within(codes, radius, where=where, limit=k)
-    ordered = has_vectors and features is not None and rerank is not False and ranking == "hamming"
+    fitted = for_model(queries, model.input_shape_)
     if ranking == "asymmetric":
         if not isinstance(model, DeepModel):
             raise InputError("this method has no real-valued outputs: use --ranking hamming")
-        return index.search(model.outputs(fitted), k, where=where, ranking="asymmetric")
-    return index.search(codes, k, where=where, vectors=features if ordered else None, rerank=ordered)
+        outputs = model.outputs(fitted)
+        codes, found = pack(outputs), index.search(outputs, k, where=where, ranking="asymmetric")
+    else:
+        codes, features = _coded(model, fitted)
+        if radius is not None:
+            found = index.within(codes, radius, where=where, limit=k)
+        else:
+            ordered = rerank is not False and features is not None and index.has_vectors
+            found = index.search(codes, k, where=where, vectors=features if ordered else None, rerank=ordered)
+    if where and not any(map(len, found)):
+        _check_fields(index, codes, where)
+    return found
 
 
-def _check_fields(index: Index, where: dict[str, Any] | None) -> None:
-    """Warns of a field that no item seems to have: a slip of the keyboard finds nothing, and looks like an answer."""
-    if not where:
-        return
-    known: set[str] = set()
-    for item in islice(index.items(), 1000):
-        known |= set(item.metadata or {})
+def _check_fields(index: Index, codes: Codes, where: dict[str, Any]) -> None:
+    """Warns of a field that no item nearby has: a slip of the keyboard finds nothing, and looks like an answer."""
+    known = {name for near in index.search(codes, 100) for metadata in near.metadata for name in metadata or {}}
     for name in where:
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
@@ -242,14 +242,9 @@ def picture(metadata: dict[str, Any] | None) -> NDArray[np.uint8] | None:
     return None
 
 
+@cache
 def _opened(name: str, root: str | None) -> Dataset:
-    key = (name, root)
-    if key not in _SOURCES:
-        _SOURCES[key] = open_source(name, root=root)
-    return _SOURCES[key]
-
-
-_SOURCES: dict[tuple[str, str | None], Dataset] = {}
+    return open_source(name, root=root)
 
 
 def _put(

@@ -93,7 +93,7 @@ def add(
     opened = [Source.of(name, root, labels) for name in sources]
     with open_existing(location) if model is None or Path(location).exists() else open_for(location, model) as index:
         loaded = model_of(index, model, device)
-        keep = index.info()["vector_dimensions"] > 0 if vectors is None else vectors
+        keep = index.has_vectors if vectors is None else vectors
         total = Put(0, 0, 0, [], 0.0)
         try:
             for source in opened:

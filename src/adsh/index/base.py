@@ -19,6 +19,11 @@ class Index(ABC):
     bits: int
     model: str | None  # the fingerprint of the model that made the codes, where it was given
 
+    @property
+    @abstractmethod
+    def has_vectors(self) -> bool:
+        """Whether items were ever added with vectors, so that `rerank=True` can order by them."""
+
     @abstractmethod
     def add(
         self, keys: Sequence[str], codes: Any, metadata: Sequence[Any] | None = None, *, vectors: Any = None

@@ -88,9 +88,15 @@ class EmbeddedIndex(Index):
             raise self._store.damaged(problems[0])
 
     @property
-    def model(self) -> str | None:  # type: ignore[override]
+    def model(self) -> str | None:  # type: ignore[override]  # read only, where the interface allows more
         """The fingerprint of the model that made the codes, where it was given."""
         return self._about.model
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether items were ever added with vectors."""
+        with self._view.lock, self._view.store.reading():
+            return self._view.store.fact("projection") is not None
 
     def add(
         self, keys: Sequence[str], codes: Any, metadata: Sequence[Any] | None = None, *, vectors: Any = None

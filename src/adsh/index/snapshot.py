@@ -81,7 +81,7 @@ def read_snapshot(path: Path) -> Arrays:
 
 
 def _octets(array: np.ndarray[Any, Any]) -> memoryview:
-    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]  # an array is a buffer
 
 
 def _aligned(at: int) -> int:

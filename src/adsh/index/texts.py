@@ -24,7 +24,7 @@ class Texts:
 
     def __init__(self, blob: NDArray[np.uint8], offsets: NDArray[Any]) -> None:
         self.blob = blob
-        self.view = memoryview(blob)  # type: ignore[arg-type]
+        self.view = memoryview(blob)  # type: ignore[arg-type]  # an array is a buffer
         self.offsets = offsets  # (n + 1,) text i is blob[offsets[i] : offsets[i + 1] - 1]
 
     @classmethod
