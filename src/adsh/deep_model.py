@@ -115,21 +115,22 @@ class DeepModel(ABC):
         with torch.random.fork_rng(devices=devices):
             torch.manual_seed(int(self.seed))
             network = self._network(bits, items.shape, recipe, table).to(choice.device)
-            trained = network  # or, of a frozen one, what is above its features
+            trained = network.top if isinstance(network, Frozen) else network
+            if save_to is not None:
+                check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
+            if store is not None:
+                store.check_space(trained, table.state_bytes(recipe.outer * recipe.samples))
+            self.__dict__.pop("features_", None)  # of an earlier fit
             if isinstance(network, Frozen):
                 seen = features_once(
                     network, asked, choice, path=None if features is None else Path(features), data=data,
                     on_done=_told_both(progress.features, getattr(callback, "features", None)),
                 )  # fmt: skip
-                asked_first, trained, asked = asked, network.top, as_items(seen)
-                if asked_first is items:
+                if asked is items:
                     self.features_ = seen
+                asked = as_items(seen)
             feed = Feed(asked, choice.device)
             try_out(trained, feed, bits)
-            if save_to is not None:
-                check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
-            if store is not None:
-                store.check_space(trained, table.state_bytes(recipe.outer * recipe.samples))
 
             def at_start(standing: Standing) -> None:
                 if store is not None and overwrite:

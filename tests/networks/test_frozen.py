@@ -113,3 +113,28 @@ def test_resuming_gives_the_same_codes_and_weights(photos, tmp_path):
     for one, other in zip(straight.network_.state_dict().values(), resumed.network_.state_dict().values(), strict=True):
         assert torch.equal(one, other)
     assert np.array_equal(straight.database_codes_, resumed.database_codes_)
+
+
+def test_fitted_anew_nothing_is_left_of_the_features_before(photos, model, tmp_path):
+    other = photos[0][:30][::-1].copy()
+    model.set_params(network="tiny", network_options=None)
+    model.fit(other, photos[1][:30])
+    assert not hasattr(model, "features_")
+    assert np.array_equal(model.encode_database(other), model.encode(other))
+
+
+def test_a_place_that_cannot_be_saved_to_is_told_before_the_features_are_seen(photos, tmp_path):
+    (tmp_path / "file").write_text("")
+    seen: list[int] = []
+
+    class Watcher:
+        def __call__(self, record):
+            pass
+
+        def features(self, done, total):
+            seen.append(done)
+
+    settings = {"network": NAME, "network_options": OPTIONS, "outer": 1, "device": "cpu"}
+    with pytest.raises(adsh.AdshError, match="is a file"):
+        adsh.ADSH(8, **settings).fit(*photos, save_to=tmp_path / "file", callback=Watcher())
+    assert seen == []
