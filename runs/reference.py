@@ -34,6 +34,7 @@ def arguments():
     parser.add_argument("--bits", type=int, nargs="+", default=[12, 24, 32, 48])
     parser.add_argument("--splits", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--outer", type=int)
+    parser.add_argument("--recipe", type=json.loads, default={}, help='other values of the recipe: {"compile": true}')
     parser.add_argument("--k", type=int)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no run after so many")
     parser.add_argument("--out", type=Path, required=True)
@@ -57,6 +58,7 @@ def main():
             options = {"size": given.size, "weights": given.weights}
             model = create(
                 given.method, bits=bits, network=given.network, preset=given.preset, outer=given.outer, seed=seed,
+                recipe=given.recipe,
                 network_options={name: value for name, value in options.items() if value},
             )  # fmt: skip
             model.fit(database)
@@ -69,6 +71,7 @@ def main():
                 "seconds": round(sum(r["seconds"] for r in model.history_), 2), "device": str(model.device_),
                 "commit": commit(), "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
                 "size": given.size or model.recipe_.size, "k": given.k, "outer": model.recipe_.outer,
+                "compile": model.recipe_.compile,
                 "code_update_seconds": round(sum(r["code_update_seconds"] for r in model.history_), 3),
                 "distinct_codes": learned.distinct_codes,
             }  # fmt: skip
