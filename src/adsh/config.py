@@ -84,7 +84,7 @@ _PRESETS: dict[str, Recipe] = {
         compile="reduce-overhead",
     ),
     "fast": Recipe(
-        samples=8192, outer=22, inner=1, batch_size=512, optimizer="adamw", lr=6e-4, schedule="cosine",
+        samples=8192, outer=23, inner=1, batch_size=512, optimizer="adamw", lr=6e-4, schedule="cosine",
         warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.95, bf16=True,
         compile="reduce-overhead",
     ),
