@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .config import COMPILED
 from .deep_model import DeepModel
 from .errors import InputError
 from .estimator import ADSH
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 Fitted = DeepModel | Method
 
 _OF_ADSH = ("gamma",)
-_OF_NETWORKS = ("network", "weights", "samples", "outer", "inner", "batch_size", "lr", "checkpoint_every")
+_OF_NETWORKS = ("network", "weights", "samples", "outer", "inner", "batch_size", "lr", "compile", "checkpoint_every")
 
 
 def check_method(settings: TrainSettings) -> None:
@@ -57,10 +58,16 @@ def made(settings: TrainSettings, shape: tuple[int, ...]) -> Fitted:
             "network": settings.network or ("mlp" if len(shape) == 1 else "tiny"),
             "network_options": {"weights": settings.weights} if settings.weights else None,
             "preset": settings.preset,
+            "recipe": compiling(settings),
             "device": settings.device,
         }
     model: Fitted = create(settings.method, bits=settings.bits, **options)
     return model
+
+
+def compiling(settings: TrainSettings) -> dict[str, Any]:
+    """What the settings say of compiling, as a value of the recipe; nothing where they leave it to the preset."""
+    return {} if settings.compile is None else {"compile": COMPILED if settings.compile else False}
 
 
 def parsed(text: str) -> dict[str, Any]:

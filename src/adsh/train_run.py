@@ -22,13 +22,21 @@ from .features_run import forget
 from .hamming.bits import check_bits
 from .inputs import Reading, about_reading, draw, made_ready
 from .learn.loop import Record
-from .method_run import Fitted, check_method, distinct_codes, keeps_checkpoints, made, training_seconds
+from .method_run import Fitted, check_method, compiling, distinct_codes, keeps_checkpoints, made, training_seconds
 from .model_config import FEATURES, TENSORBOARD, holds_model
 from .run_folder import RunFolder, read_toml
 from .watch import Log, TensorBoard, Watcher, Watchers
 
 _READING = ("network", "size", "cache", "cache_size", "skip_bad", "workers")  # what the reading of images depends on
-_NO_MATTER = ("device", "checkpoint_every", "tensorboard", "cache", "cache_size", "workers")  # to what comes out
+_NO_MATTER = (
+    "device",
+    "checkpoint_every",
+    "tensorboard",
+    "cache",
+    "cache_size",
+    "workers",
+    "compile",
+)  # to what comes out
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,7 @@ class TrainSettings:
     inner: int | None = None
     batch_size: int | None = None
     lr: float | None = None
+    compile: bool | None = None  # on a GPU: whether the network is compiled before training
     unlabelled: str = "network"
     device: str = "auto"
     seed: int = 0
@@ -281,6 +290,7 @@ def _model(settings: TrainSettings, shape: tuple[int, ...], device: str) -> Fitt
         network=network,
         network_options={"weights": settings.weights} if settings.weights else None,
         preset=settings.preset,
+        recipe=compiling(settings),
         unlabelled=settings.unlabelled,
         device=settings.device,
         seed=settings.seed,

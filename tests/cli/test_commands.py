@@ -40,6 +40,14 @@ def test_the_run_is_beside_the_model_and_repeats_it(adsh, blob_file):
     assert package.load("wider").recipe_.outer == 4
 
 
+@pytest.mark.parametrize("method", ["adsh", "dpsh"])
+def test_compiling_can_be_asked_for_and_refused(adsh, blob_file, method):
+    for flag, mode in (("--compile", "reduce-overhead"), ("--no-compile", False)):
+        assert adsh(*TRAIN, "--method", method, flag, "--overwrite").status == 0
+        assert package.load("model").recipe_.compile == mode
+    assert adsh("train", "blobs.npz", "--method", "itq", "--compile").err.count("itq has no --compile") == 1
+
+
 def test_every_iteration_is_logged(adsh, blob_file):
     adsh(*TRAIN)
     events = [json.loads(line) for line in (blob_file.parent / "model/log.jsonl").read_text().splitlines()]

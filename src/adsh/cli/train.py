@@ -43,6 +43,10 @@ def command(
     gamma: Annotated[float | None, typer.Option(help="Weight of |v - u|^2, eq. (4).")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Mini-batch.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    compile: Annotated[
+        bool | None,
+        typer.Option(help="On a GPU, compile the network first: a minute, then faster steps.  [default: the preset's]"),
+    ] = None,
     unlabelled: Annotated[
         str | None, typer.Option(help="network or dissimilar: what points without a label are.")
     ] = None,
@@ -101,7 +105,7 @@ def command(
         "source": source, "method": method, "options": options,
         "root": root, "labels": labels, "protocol": protocol, "split_seed": split_seed, "bits": bits,
         "network": network, "weights": weights, "preset": preset, "gamma": gamma, "samples": samples, "outer": outer,
-        "inner": inner,
+        "inner": inner, "compile": compile,
         "batch_size": batch_size, "lr": lr, "unlabelled": unlabelled, "device": device, "seed": seed, "size": size,
         "checkpoint_every": checkpoint_every, "tensorboard": tensorboard, "skip_bad": skip_bad, "cache": cache,
         "skip_copies": skip_copies, "cache_size": cache_size, "workers": workers,

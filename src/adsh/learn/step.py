@@ -36,6 +36,7 @@ class Step:
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a stub that leaves it out
         self.optimizer = _optimizer(network, recipe, fused=device.type == "cuda")
         self.average = copy.deepcopy(network).eval().requires_grad_(False) if recipe.ema else None
+        self._held: tuple[tuple[list[Tensor], list[Tensor]], ...] | None = None
         self.taken = 0
         self.rate_used = 0.0
         self._sizes = _Sizes(network, recipe)
@@ -116,14 +117,12 @@ class Step:
     def _average(self, average: nn.Module) -> None:
         """Moves the averaged weights and statistics towards the present ones; faster at first, when they are far."""
         keep = min(self.recipe.ema, (1 + self.taken) / (10 + self.taken))
-        pairs = zip(average.state_dict().values(), self.network.state_dict().values(), strict=True)
-        kinds: dict[bool, list[tuple[Tensor, Tensor]]] = {True: [], False: []}
-        for mean, now in pairs:
-            kinds[mean.is_floating_point()].append((mean, now))
-        if kinds[True]:
-            torch._foreach_lerp_([mean for mean, _ in kinds[True]], [now for _, now in kinds[True]], 1 - keep)
-        for mean, now in kinds[False]:
-            mean.copy_(now)
+        if self._held is None:
+            self._held = _held(average), _held(self.network)
+        (means, mean_counts), (values, counts) = self._held
+        torch._foreach_lerp_(means, values, 1 - keep)
+        if counts:
+            torch._foreach_copy_(mean_counts, counts)
 
     @torch.no_grad()
     def finish(self) -> None:
@@ -131,6 +130,12 @@ class Step:
         self._sizes.at(self.recipe.outer)
         if self.average is not None:
             self.network.load_state_dict(self.average.state_dict())
+
+
+def _held(network: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
+    """The tensors of a network, in one order: real numbers, and whole ones, the counts of batch norm."""
+    tensors = list(network.state_dict().values())
+    return [t for t in tensors if t.is_floating_point()], [t for t in tensors if not t.is_floating_point()]
 
 
 class _Sizes:
