@@ -105,6 +105,7 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "mlp"): {**_SMALL, "outer": 50, "inner": 3, "lr": 3e-3},
     ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
     ("modern", "efficientnet_lite2"): {"outer": 44, "size": 224, "lr": 4e-4},
+    ("modern", "alexnet"): {"outer": 120, "lr": 4e-4},
     **{("fast", f"efficientnet_lite{i}"): {"size": 128} for i in range(3)},
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
     ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},
