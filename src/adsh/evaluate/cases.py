@@ -65,8 +65,8 @@ def study(
         for i in _nearest(distance, rng):
             names = answering.names_of(int(answering.ids[i]))
             relevant = bool(wanted & set(names))
-            found.append(Shown(int(i), _words(names), _picture(items, i), int(distance[i]), relevant))
-        cases.append(Case(Shown(int(q), _words(tuple(sorted(wanted, key=str))), _picture(query_items, q)), found))
+            found.append(Shown(int(i), _words(names), picture(items, i), int(distance[i]), relevant))
+        cases.append(Case(Shown(int(q), _words(tuple(sorted(wanted, key=str))), picture(query_items, q)), found))
     return cases
 
 
@@ -81,7 +81,8 @@ def _words(names: tuple[Any, ...]) -> str:
     return ", ".join(str(name) for name in names) or "no label"
 
 
-def _picture(items: Items, index: int | np.integer[Any]) -> str | None:
+def picture(items: Items, index: int | np.integer[Any]) -> str | None:
+    """An item as a small picture, where it is an image."""
     if len(items.shape) != 3:
         return None
     return thumbnail(items.take(np.array([index]))[0])

@@ -33,7 +33,7 @@ def page(
         _reading(evaluations),
         "<h2>Curves</h2>",
         '<div class="figures">',
-        *(_figure(name, caption, svg) for name, (caption, svg) in figures.items()),
+        *(figure_in_html(name, caption, svg, wide=name in _WIDE) for name, (caption, svg) in figures.items()),
         "</div>",
         _cases(evaluations),
         "<h2>What was run</h2>",
@@ -92,10 +92,10 @@ def _reading(evaluations: Sequence[Evaluation]) -> str:
     )
 
 
-def _figure(name: str, caption: str, svg: str) -> str:
-    wide = " wide" if name in _WIDE else ""
-    words = escape(caption)
-    return f'<figure class="{name}{wide}">{svg}<figcaption>{words}</figcaption></figure>'
+def figure_in_html(name: str, caption: str, svg: str, *, wide: bool) -> str:
+    """A figure with its caption; a wide one has a row to itself."""
+    kind = f"{name} wide" if wide else name
+    return f'<figure class="{kind}">{svg}<figcaption>{escape(caption)}</figcaption></figure>'
 
 
 def _cases(evaluations: Sequence[Evaluation]) -> str:
@@ -104,7 +104,7 @@ def _cases(evaluations: Sequence[Evaluation]) -> str:
         for name, cases in evaluation.cases.items():
             if cases:
                 heading = COLUMNS[name] if len(evaluations) == 1 else f"{evaluation.name}, {COLUMNS[name]}"
-                parts.append(f"<h3>{escape(heading)}</h3>" + "".join(_case(case) for case in cases))
+                parts.append(f"<h3>{escape(heading)}</h3>" + "".join(case_in_html(case) for case in cases))
     if not parts:
         return ""
     words = (
@@ -114,7 +114,8 @@ def _cases(evaluations: Sequence[Evaluation]) -> str:
     return "<h2>Case study</h2>" + words + "".join(parts)
 
 
-def _case(case: Case) -> str:
+def case_in_html(case: Case) -> str:
+    """A query and what it found, in a row."""
     found = "".join(_item(shown, f'<span class="distance">at {shown.distance}</span>') for shown in case.found)
     query = _item(case.query, '<span class="distance">query</span>', kind="query")
     return f'<div class="case">{query}<div class="found">{found}</div></div>'

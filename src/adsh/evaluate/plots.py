@@ -40,7 +40,7 @@ _STYLE: Any = {
 def figures(evaluations: Sequence[Evaluation]) -> dict[str, tuple[str, Figure]]:
     """Every figure these evaluations have the figures for: name -> (caption, figure)."""
     made: dict[str, tuple[str, Figure]] = {}
-    with _style():
+    with style():
         for name, caption, draw in _FIGURES:
             figure = draw(evaluations)
             if figure is not None:
@@ -253,7 +253,8 @@ def _canvas(panels: int, *, square: bool = False) -> tuple[Figure, list[Any]]:
     return figure, grid[:panels]
 
 
-def _style() -> Any:
+def style() -> Any:
+    """How figures look, as a context; an error that says what to install where there is no matplotlib."""
     try:
         import matplotlib
     except ModuleNotFoundError:
@@ -264,7 +265,7 @@ def _style() -> Any:
 def as_svg(figure: Figure) -> str:
     """The figure as an <svg> element for a page: it scales, and its ink is the page's text colour."""
     buffer = io.StringIO()
-    with _style():
+    with style():
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
@@ -276,6 +277,6 @@ def as_svg(figure: Figure) -> str:
 def as_png(figure: Figure) -> bytes:
     """The figure on white, for Markdown and for slides."""
     buffer = io.BytesIO()
-    with _style():
+    with style():
         figure.savefig(buffer, format="png", dpi=150, facecolor="white")
     return buffer.getvalue()

@@ -1,0 +1,73 @@
+"""Options chosen on items that are neither queries nor database: the best of a small grid, method by method."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from .cell import Cell
+from .ledger import Ledger
+
+_RATES = {"lr": (1e-4, 1e-3, 1e-2)}
+GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "lin_lin": {"penalty": (0.001, 0.01, 0.1)},
+    "lin_v": {"penalty": (0.001, 0.01, 0.1)},
+    "lfh": {"decay": (0.1, 0.5, 1.0)},
+    "sdh": {"hash_weight": (1e-6, 1e-5, 1e-4), "hash_penalty": (1e-3, 1e-2)},
+    "cosdish": {"rounds": (5, 10, 20)},
+    "dsh": {"regulariser": (0.001, 0.01, 0.1)},
+    "dhn": {"quantisation": (0.001, 0.01, 0.1)},
+    "dpsh": {"eta": (1.0, 10.0, 100.0)},
+    "adsh": {"gamma": (20.0, 200.0, 2000.0)},
+}
+
+Run = Callable[[Sequence[Cell]], None]  # does those cells that are not done
+
+
+def chosen(cells: Sequence[Cell], ledger: Ledger, run: Run) -> tuple[list[Cell], list[dict[str, Any]]]:
+    """The cells with the options that the validation items prefer, and what was chosen among.
+
+    One length and one seed of each method decide for all of its cells: the middle length, and the first seed.
+    """
+    trials = {method: _trials(mine) for method, mine in _by_method(cells).items()}
+    run([trial for of_method in trials.values() for trial in of_method])
+    best: dict[str, tuple[tuple[str, Any], ...]] = {}
+    told = []
+    for method, tried in trials.items():
+        figures = {cell: record["map_expected"] for cell, record in ledger.done(tried)}
+        if figures:
+            first = max(figures, key=lambda cell: figures[cell])
+            best[method] = first.options
+            told += [
+                {"method": method, "bits": cell.bits, "seed": cell.seed, "options": dict(cell.options),
+                 "map_validation": figure, "chosen": cell == first}
+                for cell, figure in figures.items()
+            ]  # fmt: skip
+    return [replace(cell, options=_over(cell, best.get(cell.method))) for cell in cells], told
+
+
+def _by_method(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if cell.measure == "judged" and cell.method.removesuffix("_d") in GRIDS:
+            groups.setdefault(cell.method, []).append(cell)
+    return groups
+
+
+def _trials(mine: Sequence[Cell]) -> list[Cell]:
+    lengths = sorted({cell.bits for cell in mine})
+    seed = min(cell.seed for cell in mine)
+    model = next(cell for cell in mine if cell.bits == lengths[(len(lengths) - 1) // 2] and cell.seed == seed)
+    grid = GRIDS[model.method.removesuffix("_d")]
+    combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    return [
+        replace(model, options=tuple(sorted((dict(model.options) | options).items())), asking="validation")
+        for options in combinations
+    ]
+
+
+def _over(cell: Cell, best: tuple[tuple[str, Any], ...] | None) -> tuple[tuple[str, Any], ...]:
+    """The cell's options with the chosen ones added; one that the experiment itself varies stays."""
+    return cell.options if best is None else tuple(sorted((dict(best) | dict(cell.options)).items()))

@@ -1,0 +1,53 @@
+"""What gamma and the size of the sample are worth: MAP of ADSH against each, at two code lengths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import drawing
+from .cell import Cell
+from .setting import Setting
+from .shown import Shown
+from .summaries import Done, mean, seeds_in_words, spread
+from .tables import Table
+
+TITLE = "Sensitivity to the hyper-parameters"
+GAMMAS = tuple(10.0**power for power in range(-4, 6))
+SAMPLES = (500, 1000, 1500, 2000, 2500, 3000)
+
+
+def cells(setting: Setting) -> list[Cell]:
+    """Gamma with all else as usual, then the sample's size m likewise."""
+    changes: list[dict[str, Any]] = [{"gamma": gamma} for gamma in GAMMAS] + [{"samples": m} for m in SAMPLES]
+    return [
+        setting.cell("adsh", bits, seed, **change)
+        for seed in setting.seeds for change in changes for bits in _lengths(setting)
+    ]  # fmt: skip
+
+
+def _lengths(setting: Setting) -> list[int]:
+    """24 and 48 bits, as the paper has them, or what there is."""
+    return [bits for bits in setting.bits if bits in (24, 48)] or [setting.bits[-1]]
+
+
+def show(setting: Setting, done: Done) -> Shown:
+    """A table and a panel for each of the two."""
+    tables, parts = [], []
+    for option, tried, called, log in (("gamma", GAMMAS, "gamma", "x"), ("samples", SAMPLES, "sampled points, m", "")):
+        found: dict[int, dict[float, list[float]]] = {
+            bits: {value: [] for value in tried} for bits in _lengths(setting)
+        }
+        for cell, record in done:
+            if cell.option(option) is not None:
+                found[cell.bits][cell.option(option)].append(record["map_expected"])
+        rows = [[f"{bits} bits", *(spread(of_each[value]) for value in tried)] for bits, of_each in found.items()]
+        headings = ["MAP", *(f"{value:g}" for value in tried)]
+        notes = [seeds_in_words(done)]
+        tables.append(Table(f"hyper-{option}", f"MAP of ADSH against {called}", headings, rows, notes))
+        series = {
+            f"{bits} bits": {value: mean(figures) for value, figures in of_each.items() if figures}
+            for bits, of_each in found.items()
+        }
+        parts.append((called, series, called, "MAP", log))
+    caption = "MAP of ADSH against gamma, and against the number of sampled points."
+    return Shown(tables, {"hyper": (caption, drawing.side_by_side(parts))})

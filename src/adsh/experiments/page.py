@@ -1,0 +1,42 @@
+"""All experiments on one HTML page that needs nothing beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+
+from ..evaluate import plots
+from ..evaluate.page import case_in_html, figure_in_html
+from .setting import Setting
+from .shown import Shown
+from .tables import html
+
+
+def page(setting: Setting, titles: Mapping[str, str], shown: Mapping[str, Shown]) -> str:
+    """The page; `titles` and `shown` by the name of the experiment."""
+    style = files("adsh.evaluate").joinpath("page.css").read_text(encoding="utf-8")
+    links = " · ".join(f'<a href="#{name}">{escape(name)}</a>' for name in shown)
+    title = f"ADSH reproduced on {setting.dataset}"
+    seeds = ", ".join(map(str, setting.seeds))
+    parts = [
+        "<!doctype html>",
+        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<style>{style}</style></head><body><main>",
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="soft">Network {escape(setting.network)}, preset {escape(setting.preset)}, seeds {seeds}. '
+        "The paper’s figures stand beside ours, where it has them.</p>",
+        f"<nav>{links}</nav>",
+    ]
+    for name, of_one in shown.items():
+        parts.append(f'<h2 id="{name}">{escape(titles[name])}</h2>')
+        parts += [html(table) for table in of_one.tables]
+        figures = [
+            figure_in_html(figure, caption, plots.as_svg(drawn), wide=True)
+            for figure, (caption, drawn) in of_one.figures.items()
+        ]
+        parts += ['<div class="figures">', *figures, "</div>"] if figures else []
+        for method, cases in of_one.cases.items():
+            parts.append(f"<h3>{escape(method)}</h3>" + "".join(case_in_html(case) for case in cases))
+    return "\n".join([*parts, "</main></body></html>\n"])

@@ -1,0 +1,25 @@
+"""Table 2: MAP of the methods that learn the codes of the database directly, and of a classifier beside them."""
+
+from __future__ import annotations
+
+from .cell import Cell
+from .setting import Setting
+from .shown import Shown
+from .summaries import Done, map_table
+
+TITLE = "MAP comparison to baselines which learn the codes of the database directly"
+METHODS = ("lin_v", "lfh_d", "sdh_d", "cosdish_d", "classifier_d", "adsh")
+
+
+def cells(setting: Setting) -> list[Cell]:
+    """All of them at every length."""
+    return setting.cells(METHODS)
+
+
+def show(setting: Setting, done: Done) -> Shown:
+    """The table, the paper's figures beside."""
+    notes = [
+        "All learn from the whole database. With one code a class the learned codes are classification by another "
+        "name: the classifier, which gives each item the code of its class, is what they must be told apart from."
+    ]
+    return Shown([map_table("table2", TITLE, done, setting.bits, notes)])
