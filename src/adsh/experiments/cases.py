@@ -10,7 +10,7 @@ from ..evaluate.cases import Case, picture, study
 from ..evaluate.cases import Shown as Shown_
 from .cell import Cell
 from .measure import about, fitted, model_of, version_of_code
-from .setting import Data, Setting, at
+from .setting import Data, Setting, at, data_of
 from .shown import Shown
 from .summaries import Done, label, share
 from .tables import Table
@@ -64,7 +64,7 @@ def _with_pictures(case: Case, cell: Cell, data: Data) -> Case:
 
 def show(setting: Setting, done: Done) -> Shown:
     """The pictures, and how many of those found are right."""
-    data = Data(setting)
+    data = data_of(setting)
     studies = {
         label(cell): [_with_pictures(Case.from_json(case), cell, data) for case in record["cases"]]
         for cell, record in done

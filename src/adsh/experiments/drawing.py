@@ -59,10 +59,11 @@ def draw_lines(
     for number, (name, points) in enumerate(series.items()):
         axes.plot(list(points), list(points.values()), **_line(name, number, marked=True))
     axes.set(xlabel=x, ylabel=y)
-    if "x" in log:
-        axes.set_xscale("log")
-    if "y" in log:
-        axes.set_yscale("log")
+    for axis, name in ((axes.xaxis, "x"), (axes.yaxis, "y")):
+        if name in log:
+            (axes.set_xscale if name == "x" else axes.set_yscale)("log")
+            axis.set_major_formatter(lambda value, _: f"{value:g}")
+            axis.set_minor_formatter(lambda value, _: "")
     if ticks:
         axes.set_xticks(list(ticks))
 

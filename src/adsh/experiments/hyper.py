@@ -6,7 +6,7 @@ from typing import Any
 
 from . import drawing
 from .cell import Cell
-from .setting import Setting
+from .setting import Setting, data_of
 from .shown import Shown
 from .summaries import Done, mean, seeds_in_words, spread
 from .tables import Table
@@ -17,8 +17,10 @@ SAMPLES = (500, 1000, 1500, 2000, 2500, 3000)
 
 
 def cells(setting: Setting) -> list[Cell]:
-    """Gamma with all else as usual, then the sample's size m likewise."""
-    changes: list[dict[str, Any]] = [{"gamma": gamma} for gamma in GAMMAS] + [{"samples": m} for m in SAMPLES]
+    """Gamma with all else as usual, then the sample's size m likewise, as far as the database goes."""
+    whole = len(data_of(setting).split(setting.seeds[0]).database)
+    changes: list[dict[str, Any]] = [{"gamma": gamma} for gamma in GAMMAS]
+    changes += [{"samples": m} for m in SAMPLES if m <= whole]
     return [
         setting.cell("adsh", bits, seed, **change)
         for seed in setting.seeds for change in changes for bits in _lengths(setting)

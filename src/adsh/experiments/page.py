@@ -12,6 +12,14 @@ from .setting import Setting
 from .shown import Shown
 from .tables import html
 
+_ONE_PANEL = 6.0  # inches
+_MORE = """
+nav { margin: 1rem 0; line-height: 2; } a { color: var(--accent); }
+caption { text-align: left; padding: .3rem 0; font-weight: 600; }
+table { margin-top: .6rem; } tbody th { color: inherit; font-weight: 500; } .figures { margin-top: 1rem; }
+.figures figure:not(.wide) { max-width: 34rem; } .figures .wide svg { min-width: 0; }
+"""
+
 
 def page(setting: Setting, titles: Mapping[str, str], shown: Mapping[str, Shown]) -> str:
     """The page; `titles` and `shown` by the name of the experiment."""
@@ -23,7 +31,7 @@ def page(setting: Setting, titles: Mapping[str, str], shown: Mapping[str, Shown]
         "<!doctype html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>{style}</style></head><body><main>",
+        f"<style>{style}{_MORE}</style></head><body><main>",
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">Network {escape(setting.network)}, preset {escape(setting.preset)}, seeds {seeds}. '
         "The paper’s figures stand beside ours, where it has them.</p>",
@@ -31,9 +39,9 @@ def page(setting: Setting, titles: Mapping[str, str], shown: Mapping[str, Shown]
     ]
     for name, of_one in shown.items():
         parts.append(f'<h2 id="{name}">{escape(titles[name])}</h2>')
-        parts += [html(table) for table in of_one.tables]
+        parts += [html(table, captioned=table.title != titles[name]) for table in of_one.tables]
         figures = [
-            figure_in_html(figure, caption, plots.as_svg(drawn), wide=True)
+            figure_in_html(figure, caption, plots.as_svg(drawn), wide=drawn.get_figwidth() > _ONE_PANEL)
             for figure, (caption, drawn) in of_one.figures.items()
         ]
         parts += ['<div class="figures">', *figures, "</div>"] if figures else []

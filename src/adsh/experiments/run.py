@@ -19,7 +19,7 @@ from .cell import Cell
 from .choosing import chosen
 from .ledger import Ledger, rounded
 from .page import page
-from .setting import Data, Setting
+from .setting import Data, Setting, data_of
 from .shown import Shown
 from .tables import FORMATS
 
@@ -137,14 +137,14 @@ class _Runner:
 
     def _results(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, dict[str, Any], str | None]]:
         if self.jobs == 1:
-            data = Data(self.setting)
+            data = data_of(self.setting)
             for cell in cells:
                 yield cell, *_attempt(cell, data)
             return
         pool = ProcessPoolExecutor(self.jobs, get_context("spawn"), _begin, (self.setting, self.jobs))
         try:
             waiting: dict[Future[tuple[dict[str, Any], str | None]], Cell] = {
-                pool.submit(_in_worker, cell): cell for cell in cells
+                pool.submit(_in_worker, cell, self.setting): cell for cell in cells
             }
             while waiting:
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
@@ -153,19 +153,15 @@ class _Runner:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-_data: Data  # of a worker, opened once
-
-
 def _begin(setting: Setting, jobs: int) -> None:
     import torch
 
-    global _data
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // jobs))
-    _data = Data(setting)
+    data_of(setting)
 
 
-def _in_worker(cell: Cell) -> tuple[dict[str, Any], str | None]:
-    return _attempt(cell, _data)
+def _in_worker(cell: Cell, setting: Setting) -> tuple[dict[str, Any], str | None]:
+    return _attempt(cell, data_of(setting))
 
 
 def _attempt(cell: Cell, data: Data) -> tuple[dict[str, Any], str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +154,12 @@ class Data:
     @cached_property
     def _images(self) -> Dataset | Any:
         return self.source if isinstance(self.source, ArrayDataset) else self._prepared.dataset
+
+
+@lru_cache(1)
+def data_of(setting: Setting) -> Data:
+    """The data of a setting; opening them may take a while, and is done once."""
+    return Data(setting)
 
 
 def at(items: Any, indices: NDArray[np.int64]) -> Any:

@@ -44,12 +44,12 @@ def latex(table: Table) -> str:
     )  # fmt: skip
 
 
-def html(table: Table) -> str:
+def html(table: Table, *, captioned: bool = True) -> str:
     """A table element in a box that scrolls where it is too wide."""
     head = "".join(f"<th scope=col>{escape(heading)}</th>" for heading in table.headings)
     body = "".join(f"<tr>{_cells(row)}</tr>" for row in table.rows)
     notes = "".join(f"<p class=soft>{escape(note)}</p>" for note in table.notes)
-    caption = f"<caption>{escape(table.title)}</caption>"
+    caption = f"<caption>{escape(table.title)}</caption>" if captioned else ""
     return (
         f'<div class="scroll"><table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{notes}'
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..config import recipe
 from . import drawing
 from .cell import Cell
-from .setting import Data, Setting
+from .setting import Setting, data_of
 from .shown import Shown
 from .summaries import Done, label, mean, seeds_in_words, share, values
 from .tables import Table
@@ -31,7 +31,7 @@ def cells(setting: Setting) -> list[Cell]:
 
 def sizes(setting: Setting) -> list[int]:
     """Five sizes up to the whole database, as the paper has them."""
-    whole = len(Data(setting).split(setting.seeds[0]).database)
+    whole = len(data_of(setting).split(setting.seeds[0]).database)
     return [5000, 10_000, 20_000, 40_000, whole] if whole > 40_000 else [whole * part // 8 for part in (1, 2, 4, 6, 8)]
 
 

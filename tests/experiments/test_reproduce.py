@@ -1,0 +1,176 @@
+"""Every experiment end to end on digits, and what a stopped run leaves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import adsh
+from adsh.errors import InputError
+from adsh.experiments import EXPERIMENTS, Setting, networks, reproduce
+from adsh.experiments.ledger import Ledger
+from adsh.experiments.run import experiment
+from adsh.experiments.setting import Data
+
+SETTING = Setting("digits", bits=(8, 12), outer=1, size=64, hash_function="ridge", largest=100_000)
+ROW = {"method", "bits", "seed", "map_expected", "map_stable", "map_network", "paper", "seconds", "device", "commit"}
+CHEAP = replace(SETTING, methods=("itq", "sdh_d", "adsh"))
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    out = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(networks.OWN, "dhn", "dsh_net")  # AlexNet would take most of the time of all
+        yield out, reproduce(["all"], SETTING, out)
+
+
+def test_every_experiment_leaves_rows_tables_and_figures(everything):
+    out, outcome = everything
+    assert outcome.failed == {}
+    assert list(outcome.files) == list(EXPERIMENTS)
+    for name in EXPERIMENTS:
+        rows = json.loads((out / f"{name}.json").read_text())
+        assert len(rows) == len(experiment(name).cells(SETTING))
+        if name not in ("cases", "scale", "new-items"):
+            assert all(row.keys() >= ROW for row in rows)
+        assert "| --- |" in (out / f"{name}.md").read_text()
+        assert r"\begin{tabular}" in (out / f"{name}.tex").read_text()
+    drawn = {path.stem for path in out.glob("*.png")}
+    assert drawn == {"top-k", "top-k-bits", "pr", "time", "hyper", "columns", "ties", "scale"}
+
+
+def test_the_page_shows_them_all(everything):
+    page = everything[1].page.read_text()
+    for name in EXPERIMENTS:
+        assert f'<h2 id="{name}">' in page
+    assert page.count("<svg") == 8
+    assert page.count('class="case"') == 4 * 8  # methods, queries
+    assert "data:image/png" in page
+
+
+def test_records_hold_no_pictures_of_the_data(everything):
+    out, _ = everything
+    for path in (*out.glob("*.json"), *out.glob("cells/*.json")):
+        assert "data:image" not in path.read_text()
+
+
+def test_a_second_run_repeats_nothing(everything):
+    out, outcome = everything
+    before = {path: path.stat().st_mtime_ns for path in out.glob("cells/*.json")}
+    again = reproduce(["table1", "ties"], SETTING, out)
+    assert (again.ran, again.failed) == (0, {})
+    assert again.kept == 30  # ten methods and five more, at two lengths
+    assert {path: path.stat().st_mtime_ns for path in out.glob("cells/*.json")} == before
+    assert outcome.ran == len(before)
+
+
+def test_figures_are_those_of_the_method_itself(everything):
+    out, _ = everything
+    rows = json.loads((out / "table1.json").read_text())
+    row = next(row for row in rows if row["method"] == "itq" and row["bits"] == 12)
+    data = Data(SETTING)
+    parts = data.split(0)
+    items = (np.asarray(data.source.items).reshape(len(data.labels), -1) / 255).astype(np.float32)
+    method = adsh.methods.create("itq", bits=12, seed=0).fit(items[parts.database], data.labels.take(parts.database))
+    known = data.labels.take(parts.queries), data.labels.take(parts.database)
+    found = adsh.metrics.mean_average_precision(
+        method.encode(items[parts.queries]), method.database_codes_, *known, bits=12
+    )
+    assert row["map_expected"] == pytest.approx(found, abs=1e-5)
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path):
+    class Enough(Exception):
+        pass
+
+    def stop(done, total, cell):
+        if done == 2:
+            raise Enough
+
+    with pytest.raises(Enough):
+        reproduce(["table1", "table2"], CHEAP, tmp_path, on_cell=stop)
+    assert len(list(tmp_path.glob("cells/*.json"))) == 2
+    outcome = reproduce(["table1", "table2"], CHEAP, tmp_path)
+    assert (outcome.kept, outcome.ran) == (2, 4)
+
+
+def test_side_by_side_gives_the_same_rows(tmp_path):
+    def rows(out):
+        found = json.loads((out / "table1.json").read_text())
+        return [{key: value for key, value in row.items() if key != "seconds"} for row in found]
+
+    few = replace(CHEAP, methods=("itq", "adsh"), bits=(8,))
+    for out, jobs in ((tmp_path / "one", 1), (tmp_path / "two", 2)):
+        assert reproduce(["table1"], few, out, jobs=jobs).ran == 2
+    assert rows(tmp_path / "one") == rows(tmp_path / "two")
+
+
+def test_several_seeds_are_averaged_with_their_spread(tmp_path):
+    reproduce(["table1"], replace(CHEAP, methods=("itq",), seeds=(0, 1, 2), bits=(12,)), tmp_path)
+    rows = json.loads((tmp_path / "table1.json").read_text())
+    figures = [row["map_expected"] for row in rows]
+    text = (tmp_path / "table1.md").read_text()
+    assert f"{np.mean(figures):.4f}"[1:] + " ± " + f"{np.std(figures, ddof=1):.4f}"[1:] in text
+    assert "Means over 3 seeds (0, 1, 2)" in text
+
+
+def test_a_cell_that_fails_leaves_the_others(tmp_path):
+    outcome = reproduce(["table1"], replace(CHEAP, bits=(12, 300), methods=("itq", "sdh")), tmp_path)
+    assert len(outcome.failed) == 1  # ITQ has at most as many bits as features: 192
+    assert "192" in next(iter(outcome.failed.values()))
+    assert outcome.ran == 3
+    assert "| ITQ | " in (tmp_path / "table1.md").read_text()
+
+
+def test_options_are_chosen_on_validation_items(tmp_path):
+    few = replace(CHEAP, methods=("sdh_d",), bits=(8,))
+    outcome = reproduce(["table2"], few, tmp_path, choose=True)
+    told = json.loads((tmp_path / "choices.json").read_text())
+    assert len(told) == 6
+    best = max(told, key=lambda one: one["map_validation"])
+    assert [one for one in told if one["chosen"]] == [best]
+    assert outcome.ran == 7
+    row = json.loads((tmp_path / "table2.json").read_text())[0]
+    assert row["options"] == best["options"]
+    trial = experiment("table2").cells(few)[0]
+    asking, database, _ = Data(few).sides(replace(trial, asking="validation"))
+    queries = Data(few).split(0).queries
+    assert not set(asking) & set(queries)
+    assert not set(asking) & set(database)
+
+
+@pytest.mark.parametrize(
+    ("what", "setting", "message"),
+    [
+        (["table9"], SETTING, "'table9' is no experiment: choose among table1"),
+        ([], SETTING, "no experiment is named"),
+        (["table1"], replace(SETTING, dataset="nothing-here"), "nothing-here"),
+    ],
+)
+def test_mistakes_are_told_before_anything_runs(tmp_path, what, setting, message):
+    with pytest.raises(InputError, match=message):
+        reproduce(what, setting, tmp_path / "out")
+    assert not (tmp_path / "out" / "cells").exists()
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(InputError, match="method 'adhs': choose among adsh, lsh"):
+        Setting("digits", methods=("adhs",))
+
+
+def test_features_must_fit_the_data(tmp_path):
+    np.save(tmp_path / "f.npy", np.zeros((3, 2), dtype=np.float32))
+    outcome = reproduce(["table1"], replace(CHEAP, features=str(tmp_path / "f.npy"), methods=("itq",)), tmp_path)
+    assert "(3, 2): digits needs (1797, d)" in next(iter(outcome.failed.values()))
+
+
+def test_a_broken_record_is_named(tmp_path):
+    cell = experiment("table1").cells(CHEAP)[0]
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "cells" / f"{cell.name}.json").write_text("{")
+    with pytest.raises(adsh.errors.FolderError, match="is no whole record"):
+        Ledger(tmp_path).read(cell)

@@ -1,0 +1,51 @@
+"""Tables in words."""
+
+from __future__ import annotations
+
+from adsh.experiments.cell import Cell
+from adsh.experiments.paper import MAP, printed
+from adsh.experiments.summaries import map_table
+from adsh.experiments.tables import Best, Table, html, latex, markdown
+
+
+def record(method, bits, seed, figure):
+    cell = Cell(method, bits, seed)
+    return cell, {"method": method, "bits": bits, "seed": seed, "map_expected": figure,
+                  "paper": printed("cifar10", method, bits)}  # fmt: skip
+
+
+def test_the_papers_figure_and_the_difference_stand_beside():
+    table = map_table("t", "MAP", [record("adsh", 12, 0, 0.9), record("itq", 12, 0, 0.2)], [12])
+    assert list(table.headings) == ["method", "12 bits", "paper", "diff."]
+    assert table.rows == [["ADSH", ".9000", ".8466", "+.0534"], ["ITQ", ".2000", ".2611", "−.0611"]]
+    assert [isinstance(row[1], Best) for row in table.rows] == [True, False]
+
+
+def test_a_length_that_is_not_done_has_a_dash():
+    table = map_table("t", "MAP", [record("adsh", 12, 0, 0.9)], [12, 24])
+    assert table.rows == [["ADSH", ".9000", ".8466", "+.0534", "–", "–", "–"]]
+
+
+def test_the_best_are_marked_in_every_format():
+    table = Table("t", "A title", ["method", "12 bits"], [["ADSH & Co_1", Best(".9 ± .1")]], ["50 % of it"])
+    assert "| ADSH & Co_1 | **.9 ± .1** |" in markdown(table)
+    assert r"ADSH \& Co\_1 & \textbf{.9 $\pm$ .1} \\" in latex(table)
+    assert r"50 \% of it" in latex(table)
+    assert "<th scope=row>ADSH &amp; Co_1</th><td><b>.9 ± .1</b></td>" in html(table)
+
+
+def test_the_papers_best_is_adsh_everywhere():
+    """As its tables print in boldface; a slip of the pen in copying them would show."""
+    for of_dataset in MAP.values():
+        for place in range(4):
+            assert max(of_dataset, key=lambda method, at=place: of_dataset[method][at]) == "adsh"
+
+
+def test_cells_that_differ_have_names_that_differ():
+    cells = {Cell("adsh", 12, 0), Cell("adsh", 12, 0, points=5), Cell("adsh", 12, 0, (("gamma", 0.1),)),
+             Cell("adsh", 12, 0, (("gamma", 1e-4),)), Cell("adsh", 12, 0, asking="validation"),
+             Cell("adsh", 12, 1), Cell("adsh", 24, 0), Cell("adsh", 12, 0, (("network", "frozen:tiny"),)),
+             Cell("adsh", 12, 0, measure="cases")}  # fmt: skip
+    names = {cell.name for cell in cells}
+    assert len(names) == len(cells)
+    assert not any(set(name) & set("/: \\") for name in names)
