@@ -69,7 +69,7 @@ def decode(
         except (OSError, ValueError) as problem:  # ValueError: a name that no file can have
             raise InputError(f"{called!r} cannot be read: {getattr(problem, 'strerror', problem)}") from None
     try:
-        with Image.open(file, formats=_formats() if formats is None else formats) as image:
+        with Image.open(file, formats=known_formats(formats)) as image:
             check_size(image.size, called, most_pixels)
             return to_pixels(image, called)
     except InputError:
@@ -144,6 +144,7 @@ def _high_bytes(values: NDArray[Any], called: str) -> Pixels:
 
 
 @cache
-def _formats() -> list[str]:
+def known_formats(only: tuple[str, ...] | None = None) -> list[str]:
+    """The formats that are tried, by Pillow's names; of these, where some are given."""
     Image.init()
-    return [name for name in _FORMATS if name in Image.OPEN]
+    return [name for name in _FORMATS if name in Image.OPEN and (only is None or name in only)]

@@ -48,15 +48,24 @@ class Sized(Dataset):
         """An image brought to the size."""
         if image.ndim != 3 or image.dtype != np.uint8 or image.shape[2] != 3:
             raise InputError(f"{self.name} has items of shape {image.shape}: only images have a size to change")
-        height, width = image.shape[:2]
-        if self.how == "crop" and self.resize**2 * max(height, width) > MOST_PIXELS * min(height, width):
-            raise InputError(
-                f"an image of {self.name} has {height:,} x {width:,} pixels, too long to be cut to {self.size} x "
-                f'{self.size}: crop it, or take how="squash"'
-            )
         if self.how == "squash":
             return resized(image, self.size, self.size)
-        return centre(shorter_side(image, self.resize), self.size)
+        return fit(image, self.size, self.name, self.resize)
+
+
+def fit(image: Pixels, size: int, name: str, resize: int | None = None, *, most: int = MOST_PIXELS) -> Pixels:
+    """The middle (size, size) of an image of `name`, whose shorter side was brought to `resize`, by default `size`.
+
+    An image so long that this would take more than `most` pixels is refused.
+    """
+    height, width = image.shape[:2]
+    side = resize or size
+    if side**2 * max(height, width) > most * min(height, width):
+        raise InputError(
+            f"an image of {name} has {height:,} x {width:,} pixels, too long to be cut to {size} x {size}: crop it, or "
+            'take how="squash"'
+        )
+    return centre(shorter_side(image, side), size)
 
 
 def shorter_side(image: Pixels, size: int) -> Pixels:
