@@ -59,9 +59,12 @@ class Matches:
     def metadata(self) -> list[Metadata]:
         """What was stored with each item, or None; read when first asked for."""
         if self._metadata is None:
-            texts = self._texts() if self._texts else [""] * len(self.keys)
-            self._metadata = [json.loads(text) if text else None for text in texts]
+            self._metadata = [json.loads(text) if text else None for text in self.metadata_texts()]
         return self._metadata
+
+    def metadata_texts(self) -> list[str]:
+        """The metadata of each item as JSON, empty for None."""
+        return self._texts() if self._texts else [""] * len(self.keys)
 
     @property
     def codes(self) -> Codes | None:

@@ -15,11 +15,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from .. import __version__
-from ..errors import BusyError, InputError, first_line
+from ..errors import BusyError, InputError
 from . import info, item_routes, search_routes
-from .logs import RequestLog, Write
+from .logs import ROUTE, RequestLog, Write
 from .metrics import CONTENT_TYPE
-from .problems import Problem, body_of
+from .problems import Problem, as_problem, body_of
+from .quick import QuickSearch
 from .security import Guard, security_headers
 from .service import Service
 
@@ -51,11 +52,12 @@ def create_app(
     )
     _health(app, service)
     for router in (search_routes.routes(service), item_routes.routes(service), info.routes(service, token=bool(token))):
-        app.include_router(router, prefix="/v1")
+        app.include_router(router)
     app.mount("/", _Page(directory=STATIC, html=True), name="page")
     _answers(app)
     _describe_token(app, token)
     # the last one added is the first to see a request
+    app.add_middleware(QuickSearch, service=service)
     app.add_middleware(Guard, limits=service.limits, token=token, only_local=only_local)
     if cors:
         app.add_middleware(
@@ -80,10 +82,8 @@ class _Page(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """A file, or one line where there is none."""
-        scope["route"] = self  # counted as one
+        scope[ROUTE] = "/"  # all counted as one
         return await super().get_response(path, scope)
-
-    path = "/"
 
 
 def _health(app: FastAPI, service: Service) -> None:
@@ -110,17 +110,13 @@ def _answers(app: FastAPI) -> None:
     def told(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
         return Response(body_of(detail, request.scope), status, headers, "application/json")
 
-    @app.exception_handler(Problem)
-    async def _(request: Request, problem: Problem) -> Response:
-        return told(request, problem.status, problem.detail, problem.headers)
+    async def known(request: Request, problem: Exception) -> Response:
+        answer = as_problem(problem)
+        assert answer is not None
+        return told(request, answer.status, answer.detail, answer.headers)
 
-    @app.exception_handler(InputError)
-    async def _(request: Request, problem: InputError) -> Response:
-        return told(request, 422, first_line(problem))
-
-    @app.exception_handler(BusyError)
-    async def _(request: Request, problem: BusyError) -> Response:
-        return told(request, 503, "another process keeps writing to the index: try again", {"Retry-After": "5"})
+    for kind in (Problem, InputError, BusyError):
+        app.add_exception_handler(kind, known)
 
     @app.exception_handler(RequestValidationError)
     async def _(request: Request, problem: RequestValidationError) -> Response:

@@ -37,7 +37,7 @@ _EXAMPLE = {
 
 def routes(service: Service, *, token: bool) -> APIRouter:
     """The route."""
-    router = APIRouter(responses=ERRORS, tags=["about"])
+    router = APIRouter(prefix="/v1", responses=ERRORS, tags=["about"])
     told = {
         "version": __version__,
         "bits": service.index.bits,

@@ -19,7 +19,7 @@ _IMAGE = b"/image"
 
 def routes(service: Service) -> APIRouter:
     """The routes of items. A slash inside a key may be sent as it is, or as %2F."""
-    router = APIRouter(responses=ERRORS, tags=["items"])
+    router = APIRouter(prefix="/v1", responses=ERRORS, tags=["items"])
     index = service.index
 
     async def item_answer(key: str) -> Response:

@@ -15,9 +15,11 @@ import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .metrics import Metrics
-from .problems import FAILED, REQUEST_ID, body_of
+from .problems import FAILED, REQUEST_ID, Problem, send_problem
 
 Write = Callable[[dict[str, Any]], None]
+
+ROUTE = "adsh.route"  # in the scope of a request: what it is counted under, where no route of the framework is found
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _LONGEST = 300  # characters of a path in the log
@@ -71,14 +73,11 @@ class RequestLog:
         except Exception as problem:
             self._failed(request_id, problem)
             if not status:
-                body = body_of(FAILED, scope)
-                headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-                await answer({"type": "http.response.start", "status": 500, "headers": headers})
-                await answer({"type": "http.response.body", "body": body})
+                await send_problem(scope, answer, Problem(500, FAILED))
         finally:
             seconds = time.perf_counter() - started
-            route = scope.get("route")
-            self._metrics.request(scope["method"], getattr(route, "path", None) or "other", status, seconds)
+            path = scope.get(ROUTE) or getattr(scope.get("route"), "path", None) or "other"
+            self._metrics.request(scope["method"], path, status, seconds)
             if self._write is not None:
                 self._write(
                     {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import socket
 from collections.abc import Sequence
@@ -94,11 +95,13 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
         log_level=logging.WARNING,
         access_log=False,
         server_header=False,
-        date_header=True,
+        proxy_headers=False,
         lifespan="on",
         ws="none",
         h11_max_incomplete_event_size=1 << 16,
         timeout_graceful_shutdown=round(settings.limits.max_seconds) + 5,
     )
+    gc.collect()
+    gc.freeze()  # a collection that walks through all of torch's objects holds every request up for 0.1 s
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once all is done
         uvicorn.Server(config).run(sockets=[listening])

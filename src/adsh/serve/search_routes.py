@@ -26,7 +26,7 @@ _FIELDS = {
 
 def routes(service: Service) -> APIRouter:
     """The routes that a picture or a code is sent to."""
-    router = APIRouter(responses=ERRORS, tags=["search"])
+    router = APIRouter(prefix="/v1", responses=ERRORS, tags=["search"])
 
     @router.post(
         "/search",

@@ -23,6 +23,8 @@ from .limits import Limits
 _TOGETHER = 256  # plain searches in one call
 _PATHS = ("file", "root", "source")  # metadata that adsh itself writes, which tells where things lie on this machine
 
+_QUOTED = tuple(f'"{name}"' for name in _PATHS)
+
 
 class Search(NamedTuple):
     """One search, checked."""
@@ -91,7 +93,7 @@ class Searching:
         else:
             digits, width = codes.tobytes().hex(), 2 * codes.shape[1]
             hexes = [digits[at : at + width] for at in range(0, len(digits), width)]
-        found = zip(matches.keys, matches.distances.tolist(), matches.metadata, hexes, strict=True)
+        found = zip(matches.keys, matches.distances.tolist(), matches.metadata_texts(), hexes, strict=True)
         return orjson.dumps(
             {
                 "code": search.code.hex(),
@@ -99,11 +101,21 @@ class Searching:
                 "ranking": "hamming" if search.outputs is None else "asymmetric",
                 "reranked": search.vector is not None,
                 "matches": [
-                    {"key": key, "distance": distance, "metadata": shown(metadata), "code": code}
-                    for key, distance, metadata, code in found
+                    {"key": key, "distance": distance, "metadata": _shown_text(text), "code": code}
+                    for key, distance, text, code in found
                 ],
             },
         )
+
+
+def _shown_text(text: str) -> Any:
+    """The same for metadata as it is stored: JSON that goes as it is into the answer, unless a path may be in it."""
+    if not text:
+        return None
+    for name in _QUOTED:
+        if name in text:
+            return shown(orjson.loads(text))
+    return orjson.Fragment(text)
 
 
 def shown(metadata: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import InputError
 from .limits import Limits
-from .problems import Problem, body_of
+from .problems import Problem, send_problem
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -98,7 +98,7 @@ class Guard:
             async with asyncio.timeout(self._limits.max_seconds):
                 await self._app(scope, counted, noted)
         except Problem as problem:
-            await answer(scope, noted, problem)
+            await send_problem(scope, noted, problem)
         except TimeoutError:
             if started:
                 raise
@@ -108,7 +108,7 @@ class Guard:
                 if whole
                 else Problem(408, f"the request was not whole after {seconds}: send it faster", {"Connection": "close"})
             )
-            await answer(scope, noted, late)
+            await send_problem(scope, noted, late)
 
     def _check(self, scope: Scope) -> None:
         headers: Mapping[bytes, bytes] = dict(scope["headers"])
@@ -129,15 +129,6 @@ class Guard:
         length = headers.get(b"content-length")
         if length is not None and int(length) > self._limits.max_body:  # the HTTP parser let only digits through
             raise _too_large(self._limits.max_body)
-
-
-async def answer(scope: Scope, send: Send, problem: Problem) -> None:
-    """Answers with a problem."""
-    body = body_of(problem.detail, scope)
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    headers += [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 def _too_large(most: int) -> Problem:
