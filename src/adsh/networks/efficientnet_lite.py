@@ -36,6 +36,8 @@ _EPS = 1e-3
 # TensorFlow's 0.99 is torch's 0.01; a short fine-tuning wants faster statistics
 _MOMENTUM = 0.1
 
+_exporting = getattr(torch.compiler, "is_exporting", lambda: False)  # since torch 2.7
+
 
 class SameConv2d(nn.Conv2d):
     """A convolution with TensorFlow's "SAME" padding, or with `symmetric` torch's usual one."""
@@ -53,6 +55,9 @@ class SameConv2d(nn.Conv2d):
         # An odd side wants (k - 1) / 2 on both ends, as it is; an even one a pixel less at the start.
         top, left = (1 - side % 2 for side in input.shape[-2:])
         half = self.kernel_size[0] // 2
+        if _exporting():  # a graph's convolution may pad its ends unlike, and then fuses with the norm after it
+            padded = functional.pad(input, (half - left, half, half - top, half))
+            return functional.conv2d(padded, self.weight, None, self.stride, 0, self.dilation, self.groups)
         out = functional.conv2d(
             input, self.weight, None, self.stride, (half + top, half + left), self.dilation, self.groups
         )

@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
+from ..coded import Coded
 from ..errors import InputError, MissingExtraError, first_line
-from ..hamming.bits import Codes
-
-Runtime = Literal["torch", "onnx"]
-
-
-class Coded(NamedTuple):
-    """What a coder gives for n pictures."""
-
-    codes: Codes  # (n, bytes)
-    outputs: NDArray[np.float32]  # (n, bits) in -1 .. 1, whose signs are the codes
-    vectors: NDArray[np.float32] | None  # (n, d) what the last layer saw, to order ties by; None where it has none
 
 
 class Coder(Protocol):

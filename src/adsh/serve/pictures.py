@@ -62,13 +62,14 @@ class Pictures:
     def _read(self, data: bytes) -> Image.Image:
         pixels: Pixels = decode(data, "the image", formats=FORMATS, most_pixels=self._limits.max_pixels)
         if self._coder.size:  # what waits is small, whatever was sent
-            pixels = fit(pixels, self._coder.size, "the request", most=self._limits.max_pixels)
+            pixels = fit(pixels, self._coder.size, name="the request", most=self._limits.max_pixels)
         return Image.fromarray(pixels)
 
     def _code(self, images: list[Image.Image]) -> Sequence[Seen | Exception]:
         if len({image.size for image in images}) > 1:
             return [seen for image in images for seen in self._code([image])]
-        codes, outputs, vectors = self._coder.code(images)
+        coded = self._coder.code(images)
+        codes, outputs, vectors = coded.codes, coded.outputs, coded.vectors
         return [
             Seen(codes[at].tobytes(), outputs[at], None if vectors is None else vectors[at])
             for at in range(len(images))

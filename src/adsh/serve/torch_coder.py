@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ..coded import Coded
 from ..data.sequence import SequenceDataset
 from ..deep_model import DeepModel
 from ..errors import InputError
@@ -16,7 +17,6 @@ from ..hamming.bits import pack, unpack
 from ..index.fingerprint import model_fingerprint
 from ..inputs import for_model
 from ..method_run import Fitted
-from .coder import Coded
 
 
 class TorchCoder:
