@@ -41,7 +41,9 @@ def command(
     max_queue: Annotated[int, typer.Option(min=1, help="Pictures that may wait; more are answered 429.")] = 64,
     max_searches: Annotated[int, typer.Option(min=1, help="Searches that may wait; the same.")] = 1024,
     max_writes: Annotated[int, typer.Option(min=1, help="Writes that may wait; the same.")] = 256,
-    max_batch: Annotated[int, typer.Option(min=1, help="Pictures in one pass through the network.")] = 16,
+    max_batch: Annotated[
+        int, typer.Option(min=1, help="Pictures in one pass through the network; on a GPU give 64.")
+    ] = 4,
     max_seconds: Annotated[float, typer.Option(min=0.1, help="For one request.")] = 30.0,
     log: Annotated[bool, typer.Option(help="A JSON line for every request on standard error.")] = True,
     device: Device = None,

@@ -54,7 +54,7 @@ def as_words(codes: Codes) -> NDArray[np.uint64]:
 
 def as_octets(words: NDArray[np.uint64], bits: int) -> Codes:
     """What `as_words` was given."""
-    return np.ascontiguousarray(words).view(np.uint8).reshape(len(words), -1)[:, : bytes_for(bits)]
+    return np.ascontiguousarray(words).view(np.uint8).reshape(len(words), 8 * words.shape[1])[:, : bytes_for(bits)]
 
 
 def distinct(codes: Codes) -> tuple[Codes, NDArray[np.intp], NDArray[np.int64]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import orjson
 from fastapi import APIRouter, Request, Response
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from . import schemas
 from .bodies import ERRORS, FORM, JSON, NOT_FOUND, described, json_field, kind_of, read_form
@@ -15,6 +16,15 @@ from .searching import from_hex, shown
 from .service import Service
 
 _IMAGE = b"/image"
+
+
+class _Anything(StringConvertor):
+    """A key, slashes and line breaks included."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("anything", _Anything())
 
 
 def routes(service: Service) -> APIRouter:
@@ -54,7 +64,7 @@ def routes(service: Service) -> APIRouter:
         return Response(orjson.dumps({"new": new, "replaced": len(given) - new}), media_type=JSON)
 
     @router.get(
-        "/items/{key:path}/image",
+        "/items/{key:anything}/image",
         response_class=Response,
         responses={**NOT_FOUND, 200: {"content": {"image/*": {}}, "description": "The picture's file."}},
     )
@@ -72,13 +82,13 @@ def routes(service: Service) -> APIRouter:
         data, media_type = found
         return Response(data, media_type=media_type, headers={"Cache-Control": "private, max-age=300"})
 
-    @router.get("/items/{key:path}", response_model=schemas.Item, responses=NOT_FOUND)
+    @router.get("/items/{key:anything}", response_model=schemas.Item, responses=NOT_FOUND)
     async def item(key: str) -> Response:
         """An item as it is stored."""
         return await item_answer(key)
 
     @router.put(
-        "/items/{key:path}",
+        "/items/{key:anything}",
         response_model=schemas.Stored,
         responses={201: {"model": schemas.Stored, "description": "The key is new."}},
         openapi_extra=described(
@@ -103,7 +113,7 @@ def routes(service: Service) -> APIRouter:
         told = {"key": key, "code": code.hex(), "new": new}
         return Response(orjson.dumps(told), status_code=201 if new else 200, media_type=JSON)
 
-    @router.delete("/items/{key:path}", status_code=204, response_class=Response, responses=NOT_FOUND)
+    @router.delete("/items/{key:anything}", status_code=204, response_class=Response, responses=NOT_FOUND)
     async def remove_item(key: str) -> Response:
         """Take an item out. Durable when answered."""
         if not await service.write(lambda: index.remove([key])):

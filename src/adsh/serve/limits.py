@@ -16,7 +16,7 @@ class Limits:
     max_queue: int = 64  # pictures being decoded, waiting or coded; more are answered 429
     max_searches: int = 1024  # searches waiting; the same
     max_writes: int = 256  # writes waiting; the same
-    max_batch: int = 16  # pictures in one pass through the network
+    max_batch: int = 4  # pictures in one pass through the network: more are slower on a CPU, and faster on a GPU
     max_seconds: float = 30.0  # for one request, from its head to its answer
 
     def to_json(self) -> dict[str, float]:

@@ -76,7 +76,7 @@ class RequestLog:
                 await send_problem(scope, answer, Problem(500, FAILED))
         finally:
             seconds = time.perf_counter() - started
-            path = scope.get(ROUTE) or getattr(scope.get("route"), "path", None) or "other"
+            path = scope.get(ROUTE) or getattr(scope.get("route"), "path_format", None) or "other"
             self._metrics.request(scope["method"], path, status, seconds)
             if self._write is not None:
                 self._write(
