@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,13 @@ from starlette.types import Scope
 
 from .. import __version__
 from ..errors import BusyError, InputError
+from ..hamming.bits import bytes_for
 from . import info, item_routes, search_routes
 from .logs import ROUTE, RequestLog, Write
 from .metrics import CONTENT_TYPE
 from .problems import Problem, as_problem, body_of
 from .quick import QuickSearch
+from .schemas import CODE_PATTERN, EXAMPLE_CODE
 from .security import Guard, security_headers
 from .service import Service
 
@@ -55,7 +59,7 @@ def create_app(
         app.include_router(router)
     app.mount("/", _Page(directory=STATIC, html=True), name="page")
     _answers(app)
-    _describe_token(app, token)
+    _describe(app, service.index.bits, token)
     # the last one added is the first to see a request
     app.add_middleware(QuickSearch, service=service)
     app.add_middleware(Guard, limits=service.limits, token=token, only_local=only_local)
@@ -130,11 +134,16 @@ def _answers(app: FastAPI) -> None:
         return told(request, problem.status_code, detail, dict(problem.headers or {}))
 
 
-def _describe_token(app: FastAPI, token: str | None) -> None:
+def _describe(app: FastAPI, bits: int, token: str | None) -> None:
+    """Codes of the length that they have here, and the token, in the description of the API."""
     made = app.openapi
+    width = bytes_for(bits)
+    example = bytes.fromhex(EXAMPLE_CODE * width)[: width - 1] + b"\0"
 
+    @cache
     def openapi() -> dict[str, Any]:
-        described = made()
+        text = json.dumps(made()).replace(CODE_PATTERN, f"^[0-9a-fA-F]{{{2 * width}}}$")
+        described: dict[str, Any] = json.loads(text.replace(EXAMPLE_CODE, example.hex()))
         if token is not None:
             described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
             for path, methods in described["paths"].items():

@@ -11,7 +11,7 @@ from . import schemas
 from .bodies import ERRORS, FORM, JSON, NOT_FOUND, described, json_field, kind_of, read_form
 from .image_root import read_image
 from .problems import Problem
-from .schemas import ItemRequest, ItemsRequest, checked
+from .schemas import EXAMPLE_CODE, ItemRequest, ItemsRequest, checked
 from .searching import from_hex, shown
 from .service import Service
 
@@ -44,7 +44,10 @@ def routes(service: Service) -> APIRouter:
             ItemsRequest,
             {
                 "two": {
-                    "items": [{"key": "a.jpg", "code": "a1b2c3"}, {"key": "b.jpg", "code": "a1b2c4", "metadata": {}}]
+                    "items": [
+                        {"key": "a.jpg", "code": EXAMPLE_CODE},
+                        {"key": "b.jpg", "code": EXAMPLE_CODE},
+                    ]
                 }
             },
         ),
@@ -93,7 +96,7 @@ def routes(service: Service) -> APIRouter:
         responses={201: {"model": schemas.Stored, "description": "The key is new."}},
         openapi_extra=described(
             ItemRequest,
-            {"by code": {"code": "a1b2c3", "metadata": {"class": "cat"}}},
+            {"by code": {"code": EXAMPLE_CODE, "metadata": {"class": "cat"}}},
             {"metadata": {"type": "string", "description": 'JSON, such as {"class": "cat"}.'}},
         ),
     )

@@ -11,10 +11,12 @@ from .problems import Problem
 
 M = TypeVar("M", bound=BaseModel)
 
+EXAMPLE_CODE, CODE_PATTERN = "a1b2c3", "^[0-9a-fA-F]+$"  # in a description, of the length that codes have there
+
 HexCode = Annotated[
     str,
     Field(
-        description="A packed code as hexadecimal digits, two a byte.", pattern="^[0-9a-fA-F]+$", examples=["a1b2c3"]
+        description="A packed code as hexadecimal digits, two a byte.", pattern=CODE_PATTERN, examples=[EXAMPLE_CODE]
     ),
 ]
 Key = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY, description="An item's key.", examples=["cat/1.jpg"])]

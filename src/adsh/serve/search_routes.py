@@ -7,13 +7,13 @@ from fastapi import APIRouter, Request, Response
 
 from .bodies import ERRORS, FORM, JSON, NOT_FOUND, described, json_field, kind_of, read_form
 from .problems import Problem
-from .schemas import EncodeAnswer, SearchAnswer, SearchRequest, Wanted, checked, checked_fields
+from .schemas import EXAMPLE_CODE, EncodeAnswer, SearchAnswer, SearchRequest, Wanted, checked, checked_fields
 from .service import Service
 
 _EXAMPLES = {
-    "by code": {"code": "a1b2c3", "k": 10},
+    "by code": {"code": EXAMPLE_CODE, "k": 10},
     "by key": {"key": "cat/1.jpg", "k": 20, "filter": {"class": {"in": ["cat", "dog"]}}},
-    "within a radius": {"code": "a1b2c3", "k": 100, "radius": 3},
+    "within a radius": {"code": EXAMPLE_CODE, "k": 100, "radius": 3},
 }
 _FIELDS = {
     "k": {"type": "integer", "minimum": 1, "default": 10},
