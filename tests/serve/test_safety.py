@@ -125,9 +125,10 @@ def test_a_long_thin_picture_does_not_grow_beyond_the_limit(start):
     assert (answer.status_code, "too long" in answer.json()["detail"]) == (422, True)
 
 
-def test_formats_whose_frames_may_be_larger_than_told_are_refused(api):
+@pytest.mark.parametrize("kind", ["ICO", "TIFF", "PPM", "TGA", "EPS"])
+def test_formats_that_are_not_for_strangers_are_refused(api, kind):
     file = io.BytesIO()
-    Image.new("RGB", (16, 16)).save(file, "ICO")
+    Image.new("RGB", (16, 16)).save(file, kind)
     answer = api.post("/v1/encode", files={"image": file.getvalue()})
     assert (answer.status_code, "no image of a known format" in answer.json()["detail"]) == (422, True)
 

@@ -8,6 +8,7 @@ import re
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,13 @@ class JsonHandler(logging.Handler):
         if record.exc_info:
             told["trace"] = "".join(traceback.format_exception(*record.exc_info))
         write_line(told)
+
+
+def log_as_json() -> None:
+    """What any library of this process logs or warns of is a line of the same form from now on."""
+    logging.captureWarnings(True)
+    warnings.filterwarnings("ignore", module=r"PIL\.")  # of what is odd in an upload: who sent it is told what matters
+    logging.basicConfig(handlers=[JsonHandler()], level=logging.WARNING, force=True)
 
 
 class RequestLog:

@@ -18,8 +18,9 @@ from .coder import Coder
 from .limits import Limits
 from .problems import too_busy
 
-# What browsers and cameras make. Not ICO: a frame in it may be larger than its header tells.
-FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF")
+# What browsers show and cameras make. Not ICO: a frame in it may be larger than its header tells. Not TIFF: its decoder
+# is the one with the most to go wrong, and writes to standard error by itself.
+FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "AVIF")
 _DECODERS = 2  # threads; so many pictures at most are in memory at their full size
 _WAIT = 0.004  # seconds that the first picture of a batch waits for others
 

@@ -17,7 +17,7 @@ from ..index_folder import check_model, open_existing
 from .app import create_app
 from .coder import open_coder
 from .limits import Limits
-from .logs import JsonHandler, write_line
+from .logs import log_as_json, write_line
 from .security import check_token, is_loopback
 from .service import Service
 
@@ -87,8 +87,7 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
         only_local=is_loopback(settings.host) and not settings.without_token,
         write=write_line if settings.log else None,
     )
-    logger = logging.getLogger("uvicorn.error")
-    logger.handlers, logger.propagate = [JsonHandler(logging.WARNING)], False
+    log_as_json()
     config = uvicorn.Config(
         app,
         log_config=None,
