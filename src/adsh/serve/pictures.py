@@ -13,6 +13,7 @@ from PIL import Image
 
 from ..data.images import Pixels, decode
 from ..data.sized import fit
+from ..errors import InputError
 from .batcher import Batcher
 from .coder import Coder
 from .limits import Limits
@@ -21,6 +22,7 @@ from .problems import too_busy
 # What browsers show and cameras make. Not ICO: a frame in it may be larger than its header tells. Not TIFF: its decoder
 # is the one with the most to go wrong, and writes to standard error by itself.
 FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "AVIF")
+_SENT = "a JPEG, PNG, GIF, WebP, BMP or AVIF file"
 _DECODERS = 2  # threads; so many pictures at most are in memory at their full size
 _WAIT = 0.004  # seconds that the first picture of a batch waits for others
 
@@ -61,7 +63,10 @@ class Pictures:
             self.under_way -= 1
 
     def _read(self, data: bytes) -> Image.Image:
-        pixels: Pixels = decode(data, "the image", formats=FORMATS, most_pixels=self._limits.max_pixels)
+        try:
+            pixels: Pixels = decode(data, "the image", formats=FORMATS, most_pixels=self._limits.max_pixels)
+        except InputError as problem:
+            raise InputError(str(problem).replace(": replace it, or leave it out", f": send {_SENT}")) from None
         if self._coder.size:  # what waits is small, whatever was sent
             pixels = fit(pixels, self._coder.size, name="the request", most=self._limits.max_pixels)
         return Image.fromarray(pixels)
