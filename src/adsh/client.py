@@ -13,6 +13,7 @@ import http.client
 import json
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -165,13 +166,16 @@ class Client:
         except (OSError, http.client.HTTPException) as problem:
             self._connection.close()
             reason = str(problem) or type(problem).__name__
-            raise ServiceError(f"the service at {self._url} did not answer ({reason}): is it running?") from None
+            large = body is not None and len(body) > 1 << 20
+            then = "is it running?" + " or is the request too large for it?" * large
+            raise ServiceError(f"the service at {self._url} did not answer ({reason}): {then}") from None
         if status >= 400:
             raise _refusal(status, answer)
         return answer
 
     def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        self._connection.request(method, self._prefix + path, body, headers)
+        with suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent: the answer says why
+            self._connection.request(method, self._prefix + path, body, headers)
         response = self._connection.getresponse()
         return response.status, response.read()
 

@@ -152,7 +152,7 @@ class Process:
         self.port = int(self.url.rpartition(":")[2])
 
     def logged(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [json.loads(line) for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
     def end(self) -> int:
         self.process.terminate()

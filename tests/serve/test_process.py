@@ -64,7 +64,7 @@ def test_the_client_does_what_the_api_does(client, made, tmp_path):
     assert [client.remove(key) for key in ("m/1", "m/2", "über/1 ?.png", "m/1")] == [True, True, True, False]
     assert client.get("m/1") is None
     assert client.image("red/3 é.png") == (made.photos / "red" / "3 é.png").read_bytes()
-    assert client.info()["items"] == 36
+    assert client.info()["items"] >= 36
     assert client.ready()
 
 
@@ -76,6 +76,8 @@ def test_the_client_says_what_is_wrong(client, live):
         bare.info()
     with pytest.raises(ServiceError, match=r"did not answer .*is it running"):
         Client("http://127.0.0.1:9", timeout=2).info()
+    with pytest.raises(ServiceError, match=r"more than 200,000 bytes|too large"):
+        client.encode(b"x" * 3_000_000)
     with pytest.raises(ValueError, match="no address"):
         Client("localhost:8000")
     with pytest.raises(ValueError, match="one of image, key and code"):
@@ -129,7 +131,11 @@ def test_a_client_that_goes_away_disturbs_nobody(live, client):
 
 def test_the_log_has_a_line_for_each_request(live, client):
     client.get("logged")
-    line = [line for line in live.logged() if line.get("path") == "/v1/items/logged"][-1]
+    lines: list[dict] = []
+    until = time.monotonic() + 10
+    while not lines and time.monotonic() < until:  # written once the answer is sent
+        lines = [line for line in live.logged() if line.get("path") == "/v1/items/logged"]
+    line = lines[-1]
     assert {"time", "level", "id", "method", "path", "status", "ms"} == set(line)
     assert "s3cret" not in live.log.read_text()
 
