@@ -37,6 +37,23 @@ def test_any_key_can_be_stored_read_replaced_and_taken_out(api, key):
     assert api.delete(path).status_code == 404
 
 
+def test_metadata_comes_back_as_it_was_whatever_is_in_it(api):
+    metadata = {
+        "big": 10**40,
+        "small": -(2**70),
+        "text": "\u2028\0é🎈",
+        "deep": [[[{"x": 1e-300}]]],
+        "": None,
+        "file": "a.jpg",
+    }
+    assert api.put("/v1/items/odd", json={"code": "a1b2c3", "metadata": metadata}).status_code == 201
+    found = api.post("/v1/search", json={"code": "a1b2c3", "k": 1})
+    for answer in (api.get("/v1/items/odd").text, json.dumps(json.loads(found.text)["matches"][0])):
+        assert json.loads(answer)["metadata"] == metadata
+    assert api.get("/v1/info").status_code == 200
+    assert api.post("/v1/search", json={"code": "a1b2c3", "filter": {"big": {"ge": 10**39}}}).json()["matches"]
+
+
 def test_slashes_of_a_key_may_be_sent_as_they_are(api):
     assert api.put("/v1/items/a/b/c.jpg", json={"code": "a1b2c3"}).status_code == 201
     assert api.get("/v1/items/a%2Fb%2Fc.jpg").json()["key"] == "a/b/c.jpg"

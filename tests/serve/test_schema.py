@@ -17,7 +17,12 @@ EXAMPLES = int(os.environ.get("ADSH_SCHEMA_EXAMPLES", "8"))  # for each route an
 
 def test_made_up_requests_never_break_the_server(start, made):
     """Requests that fit the description, and requests that break it in one place."""
-    client = start(only_local=False, images=made.photos)
+    failures: list[dict] = []
+    client = start(
+        only_local=False,
+        images=made.photos,
+        write=lambda line: failures.append(line) if line["level"] == "error" else None,
+    )
     schema = schemathesis.openapi.from_asgi("/openapi.json", client.app)
     statuses: Counter[int] = Counter()
     for found in schema.get_all_operations():
@@ -28,7 +33,7 @@ def test_made_up_requests_never_break_the_server(start, made):
             def ask(case):
                 response = case.call()
                 statuses[response.status_code] += 1
-                assert response.status_code < 500, response.text
+                assert response.status_code < 500, failures
                 if response.status_code >= 400 and case.method != "HEAD":
                     assert set(response.json()) == {"detail", "request_id"}
                     assert "\n" not in response.json()["detail"]

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..serve.limits import Limits
 from .flags import Device, Json
 from .show import as_json, facts
 
@@ -34,17 +35,17 @@ def command(
         list[str] | None, typer.Option(metavar="ORIGIN", help="Let the pages of this origin ask; may be repeated.")
     ] = None,
     runtime: Annotated[str, typer.Option(metavar="torch|onnx", help="What runs the network.")] = "torch",
-    max_body: Annotated[int, typer.Option(min=1024, help="Bytes of a request.")] = 16 << 20,
-    max_pixels: Annotated[int, typer.Option(min=1, help="Pixels of a picture.")] = 50_000_000,
-    max_k: Annotated[int, typer.Option(min=1, help="Matches of a search.")] = 1000,
-    max_items: Annotated[int, typer.Option(min=1, help="Items of one batch that is stored.")] = 1000,
-    max_queue: Annotated[int, typer.Option(min=1, help="Pictures that may wait; more are answered 429.")] = 64,
-    max_searches: Annotated[int, typer.Option(min=1, help="Searches that may wait; the same.")] = 1024,
-    max_writes: Annotated[int, typer.Option(min=1, help="Writes that may wait; the same.")] = 256,
+    max_body: Annotated[int, typer.Option(min=1024, help="Bytes of a request.")] = Limits.max_body,
+    max_pixels: Annotated[int, typer.Option(min=1, help="Pixels of a picture.")] = Limits.max_pixels,
+    max_k: Annotated[int, typer.Option(min=1, help="Matches of a search.")] = Limits.max_k,
+    max_items: Annotated[int, typer.Option(min=1, help="Items of one batch that is stored.")] = Limits.max_items,
+    max_queue: Annotated[int, typer.Option(min=1, help="Pictures waiting; more are answered 429.")] = Limits.max_queue,
+    max_searches: Annotated[int, typer.Option(min=1, help="Searches waiting; the same.")] = Limits.max_searches,
+    max_writes: Annotated[int, typer.Option(min=1, help="Writes waiting; the same.")] = Limits.max_writes,
     max_batch: Annotated[
         int, typer.Option(min=1, help="Pictures in one pass through the network; on a GPU give 64.")
-    ] = 4,
-    max_seconds: Annotated[float, typer.Option(min=0.1, help="For one request.")] = 30.0,
+    ] = Limits.max_batch,
+    max_seconds: Annotated[float, typer.Option(min=0.1, help="For one request.")] = Limits.max_seconds,
     log: Annotated[bool, typer.Option(help="A JSON line for every request on standard error.")] = True,
     device: Device = None,
     json: Json = False,
@@ -57,7 +58,6 @@ def command(
     from ..errors import MissingExtraError, first_line
 
     try:
-        from ..serve.limits import Limits
         from ..serve.run import Settings, listen, open_service, serve, url_of
     except ImportError as problem:
         raise MissingExtraError(f"{first_line(problem)}: pip install 'adsh[serve]'") from None

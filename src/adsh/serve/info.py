@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
 from typing import Any
 
-import orjson
 from fastapi import APIRouter, Response
 
 from .. import __version__
@@ -49,12 +49,12 @@ def routes(service: Service, *, token: bool) -> APIRouter:
         "evaluations": _evaluations(service),
         "limits": service.limits.to_json(),
     }
-    about = _kept(lambda: orjson.dumps({**told, **_index(service)}, option=orjson.OPT_SERIALIZE_NUMPY))
+    about = _kept(lambda: json.dumps({**told, **_index(service)}).encode())
 
     @router.get("/info", responses={200: {"content": {JSON: {"example": _EXAMPLE}}}}, response_class=Response)
     async def info() -> Response:
         """What is served: the model, the index, the fields to filter by, the figures of its evaluation, the limits."""
-        return Response(await service.read(about), media_type=JSON)
+        return Response(await service.read_slowly(about), media_type=JSON)
 
     return router
 

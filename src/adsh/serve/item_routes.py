@@ -79,7 +79,7 @@ def routes(service: Service) -> APIRouter:
         root = service.images
         if root is None:
             raise Problem(404, "this service shows no pictures: start it with --images FOLDER")
-        found = await service.read(lambda: read_image(root, item))
+        found = await service.read_slowly(lambda: read_image(root, item))
         if found is None:
             raise Problem(404, f"there is no picture of {key[:80]!r} in the folder of images")
         data, media_type = found

@@ -6,6 +6,7 @@ may take long, and go in another, so that they hold up only each other.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -114,19 +115,20 @@ def _shown_text(text: str) -> Any:
         return None
     for name in _QUOTED:
         if name in text:
-            return shown(orjson.loads(text))
+            return shown(json.loads(text))
     return orjson.Fragment(text)
 
 
-def shown(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Metadata less what adsh wrote into it of this machine's folders."""
-    if metadata is None or not any(name in metadata for name in _PATHS):
-        return metadata
-    return {
+def shown(metadata: dict[str, Any] | None) -> Any:
+    """Metadata, as a part of an answer, less what adsh wrote into it of this machine's folders."""
+    if metadata is None:
+        return None
+    kept = {
         name: value
         for name, value in metadata.items()
         if not (name in _PATHS and isinstance(value, str) and os.path.isabs(value))
     }
+    return orjson.Fragment(json.dumps(kept))  # orjson itself has no whole numbers beyond 64 bits
 
 
 def from_hex(text: str, bits: int) -> bytes:

@@ -98,6 +98,8 @@ class Guard:
             async with asyncio.timeout(self._limits.max_seconds):
                 await self._app(scope, counted, noted)
         except Problem as problem:
+            if started:
+                raise
             await send_problem(scope, noted, problem)
         except TimeoutError:
             if started:
@@ -127,7 +129,7 @@ class Guard:
                     {"WWW-Authenticate": 'Bearer realm="adsh"'},
                 )
         length = headers.get(b"content-length")
-        if length is not None and int(length) > self._limits.max_body:  # the HTTP parser let only digits through
+        if length is not None and (len(length) > 18 or int(length) > self._limits.max_body):  # of digits alone
             raise _too_large(self._limits.max_body)
 
 

@@ -45,6 +45,9 @@ class Service:
         self._reads: Batcher[Callable[[], Any], Any] = Batcher(
             one_by_one, what="look-ups", most=16, room=limits.max_searches
         )
+        self._slow_reads: Batcher[Callable[[], Any], Any] = Batcher(
+            one_by_one, what="files", most=1, room=limits.max_searches
+        )
         self._writes: Batcher[Callable[[], Any], Any] = Batcher(
             one_by_one, what="writes", most=1, room=limits.max_writes
         )
@@ -56,6 +59,11 @@ class Service:
     async def read(self, job: Callable[[], T]) -> T:
         """What a call that only reads gives."""
         answer: T = await self._reads(job)
+        return answer
+
+    async def read_slowly(self, job: Callable[[], T]) -> T:
+        """The same for one that may take long, and holds up only others of its kind."""
+        answer: T = await self._slow_reads(job)
         return answer
 
     async def write(self, job: Callable[[], T]) -> T:
@@ -123,5 +131,6 @@ class Service:
         await self.searching.close()
         await self._writes.close()
         await self._reads.close()
+        await self._slow_reads.close()
         self.index.close()
         self.coder.close()
