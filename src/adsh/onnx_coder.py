@@ -16,6 +16,7 @@ from PIL import Image
 
 from .coded import Coded
 from .data.images import as_pixels
+from .data.readers import in_order, worker_count
 from .data.sized import fit
 from .errors import FolderError, InputError, MissingExtraError, first_line
 from .hamming.bits import bytes_for
@@ -28,7 +29,7 @@ _BATCH = 32  # items that go through the network at once: activations of large i
 class OnnxCoder:
     """Codes pictures, or features, by the model in a folder that `adsh export` wrote.
 
-    threads    that work on one batch; one a core unless given
+    threads    that decode pictures and work on one batch; one a core unless given
 
     Several threads may call it at once. `bits`, `fingerprint` (of the model, as an index records it), `vector_size` (0
     for none) and `classes` tell of the model.
@@ -38,7 +39,8 @@ class OnnxCoder:
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise InputError(f"threads={threads!r}: give a whole number of at least 1, or None for one a core")
         path, self.about = read(Path(folder))
-        self._session: Any = _session(path, threads)
+        self._threads = worker_count(threads)
+        self._session: Any = _session(path, self._threads)
         self.bits, self.fingerprint = self.about.bits, self.about.fingerprint
         self.vector_size, self.classes = self.about.vector_size, self.about.classes
 
@@ -46,8 +48,9 @@ class OnnxCoder:
         """The codes of pictures, of any size; paths and the bytes of image files are taken too."""
         shape = _picture_shape(self.about)
         inputs = np.empty((len(images), *shape), dtype=np.uint8)
-        for at, image in enumerate(images):
-            inputs[at] = self._pixels(image, shape)
+        pixels = in_order(lambda image: self._pixels(image, shape), images, self._threads if len(images) > 1 else 0)
+        for at, one in enumerate(pixels):
+            inputs[at] = one
         return self._coded(inputs)
 
     def code_features(self, features: Any) -> Coded:
@@ -102,13 +105,13 @@ def _picture_shape(about: About) -> tuple[int, ...]:
     return about.shape
 
 
-def _session(path: Path, threads: int | None) -> Any:
+def _session(path: Path, threads: int) -> Any:
     try:
         import onnxruntime
     except ImportError:
         raise MissingExtraError("coding from ONNX needs onnxruntime: pip install onnxruntime") from None
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or 0
+    options.intra_op_num_threads = threads
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # cores are shared with decoding
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
