@@ -32,7 +32,7 @@ class OnnxCoder:
     threads    that decode pictures and work on one batch; one a core unless given
 
     Several threads may call it at once. `bits`, `fingerprint` (of the model, as an index records it), `vector_size` (0
-    for none) and `classes` tell of the model.
+    for none), `size` (the side that pictures are brought to; 0 where they must have it) and `classes` tell of the model.
     """
 
     def __init__(self, folder: str | Path, threads: int | None = None) -> None:
@@ -43,6 +43,7 @@ class OnnxCoder:
         self._session: Any = _session(path, self._threads)
         self.bits, self.fingerprint = self.about.bits, self.about.fingerprint
         self.vector_size, self.classes = self.about.vector_size, self.about.classes
+        self.size = self.about.size or 0
 
     def code(self, images: Sequence[Image.Image]) -> Coded:
         """The codes of pictures, of any size; paths and the bytes of image files are taken too."""
