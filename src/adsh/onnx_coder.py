@@ -31,8 +31,8 @@ class OnnxCoder:
 
     threads    that decode pictures and work on one batch; one a core unless given
 
-    Several threads may call it at once. `bits`, `fingerprint` (of the model, as an index records it), `vector_size` (0
-    for none), `size` (the side that pictures are brought to; 0 where they must have it) and `classes` tell of the model.
+    Several threads may call it at once. Of the model it tells `bits`, `fingerprint` (as an index records it),
+    `vector_size` (0 for none), `size` (the side that pictures are brought to; 0 where they are not) and `classes`.
     """
 
     def __init__(self, folder: str | Path, threads: int | None = None) -> None:
