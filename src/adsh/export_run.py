@@ -112,7 +112,7 @@ def _check(model: Fitted, coder: OnnxCoder) -> float:
     for count in (1, 3):  # any number at once
         inputs = _examples(model, count)
         codes, outputs = _by_the_model(model, inputs)
-        coded = coder._coded(inputs)
+        coded = coder.code_inputs(inputs)
         scale = max(float(np.abs(outputs).max()), 1e-30)
         difference = float(np.abs(coded.outputs - outputs).max()) / scale
         clear = np.abs(outputs) > TOLERANCE * scale

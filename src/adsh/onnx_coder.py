@@ -52,7 +52,7 @@ class OnnxCoder:
         pixels = in_order(lambda image: self._pixels(image, shape), images, self._threads if len(images) > 1 else 0)
         for at, one in enumerate(pixels):
             inputs[at] = one
-        return self._coded(inputs)
+        return self.code_inputs(inputs)
 
     def code_features(self, features: Any) -> Coded:
         """The codes of (n, d) features, for a model that was fitted on such."""
@@ -66,7 +66,7 @@ class OnnxCoder:
         inputs = np.ascontiguousarray(array, dtype=np.float32)
         if not np.isfinite(inputs).all():
             raise InputError("features hold NaN, infinity or a value beyond float32: clean or scale them")
-        return self._coded(inputs)
+        return self.code_inputs(inputs)
 
     def close(self) -> None:
         """Frees the model; nothing can be coded afterwards."""
@@ -83,7 +83,8 @@ class OnnxCoder:
             )
         return pixels
 
-    def _coded(self, inputs: NDArray[Any]) -> Coded:
+    def code_inputs(self, inputs: NDArray[Any]) -> Coded:
+        """The codes of what the graph takes, made ready already."""
         session = self._session
         if session is None:
             raise InputError("this coder is closed: make another")
