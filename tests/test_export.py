@@ -15,8 +15,8 @@ import adsh
 from adsh.coding import outputs, seen_by_the_last_layer
 from adsh.config import Recipe
 from adsh.data import as_items
-from adsh.errors import FolderError, InputError
-from adsh.export_run import ExportError, export
+from adsh.errors import ExportError, FolderError, InputError
+from adsh.export_run import export
 from adsh.hamming.bits import pack, unpack
 from adsh.index.fingerprint import model_fingerprint
 from adsh.networks import NETWORKS, create_network

@@ -14,7 +14,7 @@ from torch import nn
 
 from . import __version__
 from .deep_model import DeepModel
-from .errors import AdshError, FolderError, InputError
+from .errors import ExportError, FolderError, InputError
 from .estimator import load
 from .files import check_writable, replacing
 from .hamming.bits import Codes, bytes_for, pack, unpack
@@ -28,10 +28,6 @@ FORMATS = ("onnx",)
 TOLERANCE = 1e-3  # of the largest output; float32 alone makes differences of about 1e-6
 
 Floats = NDArray[np.float32]
-
-
-class ExportError(AdshError, RuntimeError):
-    """The exported model does not give what the model gives."""
 
 
 @dataclass(frozen=True)
