@@ -53,6 +53,8 @@ bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exp
 	$(BIN)/python benchmarks/export.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/kill.py 200 10
+	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/mutated_images.py
 
 dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/
 	rm -rf dist
