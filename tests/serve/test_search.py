@@ -36,7 +36,8 @@ def test_a_search_by_code_is_that_of_the_index(api, made):
 def test_the_route_and_the_short_way_agree(api, monkeypatch):
     """Searches with JSON never reach the route that describes them, unless the short way lets them through."""
     bodies = [
-        b'{"code": "a1b2c3", "k": 7, "filter": {"class": "red"}}', b'{"key": "red/3 \xc3\xa9.png"}', b'{"key": "nobody"}',
+        b'{"code": "a1b2c3", "k": 7, "filter": {"class": "red"}}',
+        b'{"key": "red/3 \xc3\xa9.png"}', b'{"key": "nobody"}',
         b'{"code": "a1"}', b'{"k": 0}', b"{", b'{"code": "a1b2c3", "filter": {"a": {"like": 1}}}',
     ]  # fmt: skip
 
