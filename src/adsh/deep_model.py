@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ from .networks.frozen import Frozen
 from .progress import Progress
 
 Indices = NDArray[np.int64]
+T = TypeVar("T")
 
 _GIVEN = ("gamma", "samples", "outer", "inner", "batch_size", "lr")
 _SHARED = (
@@ -199,14 +200,21 @@ class DeepModel(ABC):
 
     def codes_and_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
         """The codes of new items and, in the same pass, (n, d) what the last layer saw; None where it has none."""
+        return self._with_features(self.encode, X)
+
+    def outputs_and_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        """The same with the real-valued outputs, whose signs are the codes."""
+        return self._with_features(self.outputs, X)
+
+    def _with_features(self, way: Callable[[Any], T], X: Any) -> tuple[T, NDArray[np.float32] | None]:
         items = self._new_items(X)
         with seen_by_the_last_layer(self.network_) as seen:
-            codes = self.encode(X)
+            coded = way(X)
         if not seen:
-            return codes, None
+            return coded, None
         if self.recipe_.mirror and len(items.shape) == 3:  # each batch, then its mirror image
             seen = [(plain + mirrored) / 2 for plain, mirrored in zip(seen[::2], seen[1::2], strict=True)]
-        return codes, torch.cat(seen).numpy()
+        return coded, torch.cat(seen).numpy()
 
     @property
     def database_codes_(self) -> Codes:

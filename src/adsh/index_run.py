@@ -30,13 +30,13 @@ from .evaluate_run import Judged
 from .hamming.bits import Codes, pack
 from .index import Index, Matches, open_index
 from .index.fingerprint import model_fingerprint
+from .index_folder import MODEL, check_model, inside
 from .inputs import for_model
 from .learn import LabelSets
 from .method_run import Fitted
-from .model_config import INDEX, holds_model
+from .model_config import holds_model
 from .model_info import model_info
 
-MODEL = "model"  # the note that says where the model lies
 _BLOCK = 512  # items of one durable add; those of the first decide how vectors are shortened
 
 Vectors = NDArray[np.float32] | None
@@ -141,24 +141,10 @@ def add(
 
 def open_for(location: str, model: Path) -> Index:
     """The index at this place for the codes of the model in this folder, made where it is missing."""
-    location = _inside(location)
-    index = open_index(location, bits=model_info(model)["bits"], model=model)
+    index = open_index(inside(location), bits=model_info(model)["bits"], model=model)
     if index.noted(MODEL) is None:
         index.note(MODEL, str(model.absolute()))
     return index
-
-
-def open_existing(location: str) -> Index:
-    """The index at this place, or in the folder of a model there; it must be there."""
-    if "://" not in location and not Path(location).exists():
-        raise InputError(f"there is no index at {location}: make one with adsh index build {location} --model FOLDER")
-    return open_index(_inside(location))
-
-
-def _inside(location: str) -> str:
-    """The index that lies in a model's folder, where that is what was given."""
-    held = Path(location) / INDEX
-    return str(held) if "://" not in location and holds_model(Path(location)) and held.is_dir() else location
 
 
 def model_of(index: Index, given: Path | None, device: str | None) -> Fitted:
@@ -174,11 +160,7 @@ def model_of(index: Index, given: Path | None, device: str | None) -> Fitted:
             else f"was made with the model in {at}, which is not there"
         )
         raise InputError(f"the index {state}: give --model FOLDER")
-    if index.model not in (None, model_fingerprint(Path(at))):
-        raise InputError(
-            f"the model in {at} is not the one whose codes the index holds ({model_fingerprint(Path(at))[:12]} and "
-            f"{str(index.model)[:12]}): codes of two models cannot be compared; give --model FOLDER, or another index"
-        )
+    check_model(index, model_fingerprint(Path(at)), at, "give --model FOLDER, or another index")
     model: Fitted = load(at, device=device)
     return model
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from .estimator import ADSH
 from .evaluate import Evaluation, write_report
 from .evaluate_run import Judged, evaluate, open_run
-from .index_run import Put, Report, Source, add, make, open_existing
+from .index_folder import open_existing
+from .index_run import Put, Report, Source, add, make
 from .model_config import INDEX, REPORT
 from .train_run import Trained
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import adsh
+from adsh.hamming.bits import pack
 from adsh.hamming.small_vectors import Projection
 from tests.index.cases import keys, random_codes
 from tests.reference import hamming as plain
@@ -347,3 +348,55 @@ def test_what_can_be_no_key_is_not_there_and_odd_arguments_are_told(tmp_path):
             index.search(codes, where={"k": {}})
         index.add(["a", "b"], np.zeros((2, 1), dtype=np.uint8), [{"n": 1}, {"n": 2}])
         assert index.search(codes, where={"n": {"not_in": [2, "2"]}})[0].keys == ["a"]
+
+
+def test_matches_tell_their_codes(tmp_path):
+    rng = np.random.default_rng(3)
+    for bits, distinct in ((24, 5), (20, None), (130, 4)):
+        table = pack(rng.normal(size=(distinct or 300, bits)))
+        codes = table[rng.integers(0, len(table), 300)]
+        keys = [f"k{at}" for at in range(300)]
+        with adsh.open_index(tmp_path / f"{bits}", bits=bits) as index:
+            index.add(keys[:250], codes[:250])
+            index.compact()
+            index.add(keys[250:], codes[250:], [{"at": at} for at in range(50)])  # a second part, in memory
+            index.remove(["k3"])
+            for found in (
+                *index.search(codes[:3], 40),
+                *index.within(codes[:2], 2),
+                *index.search(codes[:1], 20, where={"at": {"lt": 10}}),
+                *index.search(codes[:1], 5, where={"at": -1}),
+            ):
+                stored = index.get(found.keys)
+                assert [row.tobytes() for row in found.codes] == [item.code for item in stored]
+
+
+def test_a_sample_is_spread_over_the_index(tmp_path):
+    codes = np.repeat(np.arange(4, dtype=np.uint8), 100)[:, None]
+    with adsh.open_index(tmp_path / "index", bits=8) as index:
+        assert index.sample(5) == []
+        index.add([str(at) for at in range(400)], codes, [{"at": at} for at in range(400)])
+        index.remove([str(at) for at in range(0, 400, 2)])
+        some = index.sample(40)
+        assert {item.code[0] for item in some} == {0, 1, 2, 3}
+        assert 0 < len(some) <= 40
+        assert all(int(item.key) == item.metadata["at"] and int(item.key) % 2 for item in some)
+        assert len(index.sample(1000)) == 200
+
+
+def test_a_search_from_an_item_is_ordered_by_its_own_vector(tmp_path):
+    rng = np.random.default_rng(4)
+    features = rng.normal(size=(300, 16))
+    keys = [str(at) for at in range(300)]
+    with adsh.open_index(tmp_path / "index", bits=8) as index:
+        index.add(keys, np.zeros((300, 1), dtype=np.uint8), vectors=features)
+        index.add(["bare"], np.zeros((1, 1), dtype=np.uint8))
+        code = np.zeros((2, 1), dtype=np.uint8)
+        by_key = index.search(code, 10, vectors=index.stored_vectors(["7", "3"]), rerank=True)
+        by_features = index.search(code, 10, vectors=features[[7, 3]], rerank=True)
+        assert [found.keys for found in by_key] == [found.keys for found in by_features]
+        assert [found.keys[0] for found in by_key] == ["7", "3"]
+        for missing in (["bare"], ["nobody"], ["7", "bare"]):
+            assert index.stored_vectors(missing) is None
+        with pytest.raises(adsh.AdshError, match="give one of each"):
+            index.search(code, 10, vectors=index.stored_vectors(["7"]), rerank=True)

@@ -87,7 +87,8 @@ def add(
     The network codes them or, with --by-label, what they are called. What is there already is left, so that an
     interrupted command goes on when it is repeated.
     """
-    from ..index_run import Put, Source, model_of, open_existing, open_for
+    from ..index_folder import open_existing
+    from ..index_run import Put, Source, model_of, open_for
     from ..index_run import add as put_in
 
     opened = [Source.of(name, root, labels) for name in sources]
@@ -117,7 +118,7 @@ def remove(
 ) -> None:
     """Take items out by their keys."""
     from ..errors import InputError
-    from ..index_run import open_existing
+    from ..index_folder import open_existing
 
     given = [key for key in keys or [] if key != "-"]
     if keys and "-" in keys:
@@ -136,7 +137,7 @@ def remove(
 @app.command(epilog="Example:  adsh index info photos.index")
 def info(location: Location, json: Json = False) -> None:
     """Say what an index holds, and how it is searched."""
-    from ..index_run import MODEL, open_existing
+    from ..index_folder import MODEL, open_existing
 
     with open_existing(location) as index:
         told = {**index.info(), "model_folder": index.noted(MODEL)}
@@ -150,7 +151,7 @@ def info(location: Location, json: Json = False) -> None:
 def verify(location: Location, json: Json = False) -> None:
     """Read everything and say whether it is whole; status 2 where it is not."""
     from ..errors import FolderError
-    from ..index_run import open_existing
+    from ..index_folder import open_existing
 
     with open_existing(location) as index:
         problems, items = index.verify(), len(index)
@@ -165,7 +166,7 @@ def verify(location: Location, json: Json = False) -> None:
 @app.command(epilog="Example:  adsh index compact photos.index")
 def compact(location: Location, json: Json = False) -> None:
     """Tidy what changes have left, so that opening and searching are fastest; the files may grow by it."""
-    from ..index_run import open_existing
+    from ..index_folder import open_existing
 
     with open_existing(location) as index:
         before = index.info()["bytes"]
@@ -179,7 +180,7 @@ def compact(location: Location, json: Json = False) -> None:
 
 def _tell(location: str, put: Put, json: bool) -> None:
     from ..data.readable import as_records
-    from ..index_run import open_existing
+    from ..index_folder import open_existing
 
     with open_existing(location) as index:
         held = index.info()

@@ -38,7 +38,8 @@ def command(
     The model's network codes each picture, and the index gives the nearest items with their distance in bits.
     """
     from ..files import check_parent
-    from ..index_run import find, model_of, open_existing
+    from ..index_folder import open_existing
+    from ..index_run import find, model_of
     from ..queries import conditions, open_queries
     from ..search_page import write_page
 

@@ -53,8 +53,8 @@ class Feed:
     def __call__(self, indices: Batch) -> Tensor:
         """The items at these indices."""
         if self._all is not None:
-            return _ready(self._all[torch.as_tensor(indices, device=self.device)])
-        return _ready(torch.from_numpy(self.items.take(_plain(indices))).to(self.device))
+            return ready(self._all[torch.as_tensor(indices, device=self.device)])
+        return ready(torch.from_numpy(self.items.take(_plain(indices))).to(self.device))
 
     def epoch(self, batches: Iterable[Batch]) -> Iterator[Tensor]:
         """The items of each batch in turn, as calling gives them. While one is used, the next are being read."""
@@ -106,7 +106,7 @@ class Feed:
     def _finished(self, batch: Tensor, pieces: list[Future[None]]) -> Tensor:
         for piece in pieces:
             piece.result()
-        return _ready(batch.to(self.device, non_blocking=self._pinned))
+        return ready(batch.to(self.device, non_blocking=self._pinned))
 
     def _sent_whole(self) -> Tensor:
         """All images on the device, without a second copy of them all in this machine's memory."""
@@ -123,5 +123,6 @@ def _plain(indices: Batch) -> NDArray[Any]:
     return indices.cpu().numpy() if isinstance(indices, Tensor) else indices
 
 
-def _ready(batch: Tensor) -> Tensor:
+def ready(batch: Tensor) -> Tensor:
+    """A batch as a network takes it: images, (b, H, W, channels) of uint8, as (b, channels, H, W) in 0 .. 1."""
     return batch.permute(0, 3, 1, 2).float().div(255) if batch.ndim == 4 else batch

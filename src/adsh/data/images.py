@@ -45,8 +45,18 @@ _UPRIGHT = {
 }
 
 
-def decode(source: bytes | str | PathLike[str], name: str | None = None) -> Pixels:
-    """The pixels of an image file, given by its path or its bytes. `name` is what errors call it."""
+def decode(
+    source: bytes | str | PathLike[str],
+    name: str | None = None,
+    *,
+    formats: tuple[str, ...] | None = None,
+    most_pixels: int = MOST_PIXELS,
+) -> Pixels:
+    """The pixels of an image file, given by its path or its bytes. `name` is what errors call it.
+
+    Nothing is decoded of a file whose header tells another format than those given (Pillow's names; all that are
+    known by default), or more pixels.
+    """
     if isinstance(source, bytes):
         called, file = name or "an image", io.BytesIO(source)
     else:
@@ -59,8 +69,8 @@ def decode(source: bytes | str | PathLike[str], name: str | None = None) -> Pixe
         except (OSError, ValueError) as problem:  # ValueError: a name that no file can have
             raise InputError(f"{called!r} cannot be read: {getattr(problem, 'strerror', problem)}") from None
     try:
-        with Image.open(file, formats=_formats()) as image:
-            check_size(image.size, called)
+        with Image.open(file, formats=known_formats(formats)) as image:
+            check_size(image.size, called, most_pixels)
             return to_pixels(image, called)
     except InputError:
         raise
@@ -73,11 +83,11 @@ def decode(source: bytes | str | PathLike[str], name: str | None = None) -> Pixe
         raise InputError(f"{called} is a broken image ({first_line(problem)}): replace it, or leave it out") from None
 
 
-def check_size(size: tuple[int, int], called: str) -> None:
+def check_size(size: tuple[int, int], called: str, most: int = MOST_PIXELS) -> None:
     """Raises for a picture too large to decode."""
-    if size[0] * size[1] > MOST_PIXELS:
+    if size[0] * size[1] > most:
         raise InputError(
-            f"{called} has {size[0]:,} x {size[1]:,} pixels, more than {MOST_PIXELS / 1e6:.0f} million: make it smaller"
+            f"{called} has {size[0]:,} x {size[1]:,} pixels, more than {most / 1e6:.4g} million: make it smaller"
         )
 
 
@@ -134,6 +144,7 @@ def _high_bytes(values: NDArray[Any], called: str) -> Pixels:
 
 
 @cache
-def _formats() -> list[str]:
+def known_formats(only: tuple[str, ...] | None = None) -> list[str]:
+    """The formats that are tried, by Pillow's names; of these, where some are given."""
     Image.init()
-    return [name for name in _FORMATS if name in Image.OPEN]
+    return [name for name in _FORMATS if name in Image.OPEN and (only is None or name in only)]

@@ -46,17 +46,34 @@ class Sized(Dataset):
 
     def fitted(self, image: NDArray[Any]) -> Pixels:
         """An image brought to the size."""
-        if image.ndim != 3 or image.dtype != np.uint8 or image.shape[2] != 3:
-            raise InputError(f"{self.name} has items of shape {image.shape}: only images have a size to change")
-        height, width = image.shape[:2]
-        if self.how == "crop" and self.resize**2 * max(height, width) > MOST_PIXELS * min(height, width):
-            raise InputError(
-                f"an image of {self.name} has {height:,} x {width:,} pixels, too long to be cut to {self.size} x "
-                f'{self.size}: crop it, or take how="squash"'
-            )
-        if self.how == "squash":
-            return resized(image, self.size, self.size)
-        return centre(shorter_side(image, self.resize), self.size)
+        return fit(image, self.size, self.how, self.resize, self.name)
+
+
+def fit(
+    image: NDArray[Any],
+    size: int,
+    how: str = "crop",
+    resize: int | None = None,
+    name: str = "the queries",
+    *,
+    most: int = MOST_PIXELS,
+) -> Pixels:
+    """One image brought to (size, size, 3), as `Sized` has it; `name` is what errors call its source.
+
+    An image so long that more than `most` pixels were left before the cut is refused.
+    """
+    resize = resize or size
+    if image.ndim != 3 or image.dtype != np.uint8 or image.shape[2] != 3:
+        raise InputError(f"{name} has items of shape {image.shape}: only images have a size to change")
+    height, width = image.shape[:2]
+    if how == "crop" and resize**2 * max(height, width) > most * min(height, width):
+        raise InputError(
+            f"an image of {name} has {height:,} x {width:,} pixels, too long to be cut to {size} x "
+            f'{size}: crop it, or take how="squash"'
+        )
+    if how == "squash":
+        return resized(image, size, size)
+    return centre(shorter_side(image, resize), size)
 
 
 def shorter_side(image: Pixels, size: int) -> Pixels:

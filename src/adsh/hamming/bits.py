@@ -52,6 +52,11 @@ def as_words(codes: Codes) -> NDArray[np.uint64]:
     return padded.view(np.uint64)
 
 
+def as_octets(words: NDArray[np.uint64], bits: int) -> Codes:
+    """What `as_words` was given."""
+    return np.ascontiguousarray(words).view(np.uint8).reshape(len(words), 8 * words.shape[1])[:, : bytes_for(bits)]
+
+
 def distinct(codes: Codes) -> tuple[Codes, NDArray[np.intp], NDArray[np.int64]]:
     """The distinct codes, the position of each row among them, and how often each occurs."""
     words = as_words(codes)

@@ -85,6 +85,10 @@ class Buckets:
         """The code of each item, by position."""
         return np.repeat(self.words, self.starts[1:].astype(np.int64) - self.starts[:-1], axis=0)
 
+    def words_at(self, positions: NDArray[np.int64]) -> Words:
+        """The codes of the items at these positions."""
+        return self.words[np.searchsorted(self.starts, positions, side="right") - 1]
+
     def _bucket(self, code: NDArray[np.uint64]) -> int:
         if self.words.shape[1] == 1:
             at = int(np.searchsorted(self.words[:, 0], code[0]))

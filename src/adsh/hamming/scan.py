@@ -90,6 +90,10 @@ class Scan:
         """The code of each item, by position."""
         return self.words
 
+    def words_at(self, positions: NDArray[np.int64]) -> Words:
+        """The codes of the items at these positions."""
+        return self.words[positions]
+
     def _ordered(self, distances: NDArray[Any], k: int) -> Hits:
         near = np.flatnonzero(distances <= kth_smallest(distances, k))
         order = np.argsort(distances[near], kind="stable")[:k]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from .matches import Item, Matches
+from .matches import Item, Matches, StoredVectors
 
 Ranking = Literal["hamming", "asymmetric"]
 
@@ -53,10 +54,10 @@ class Index(ABC):
     ) -> list[Matches]:
         """The nearest k items of each code, exactly; all items where there are fewer.
 
-        Equal distances come in the order of insertion or, with `rerank=True` and the queries' features as `vectors`,
-        of those features' distance. `where` keeps items by their metadata: `{"class": "cat"}`,
-        `{"year": {"ge": 2000}}`; k are found after that. `offset` leaves out the first ones, to page. With
-        `ranking="asymmetric"`, `codes` are the real-valued outputs of a network, `model.outputs(X)`.
+        Equal distances come in the order of insertion or, with `rerank=True` and the queries' features (or what
+        `stored_vectors` gave) as `vectors`, of those features' distance. `where` keeps items by their metadata:
+        `{"class": "cat"}`, `{"year": {"ge": 2000}}`; k are found after that. `offset` leaves out the first ones, to
+        page. With `ranking="asymmetric"`, `codes` are the real-valued outputs of a network, `model.outputs(X)`.
         """
 
     @abstractmethod
@@ -86,6 +87,14 @@ class Index(ABC):
     @abstractmethod
     def items(self) -> Iterator[Item]:
         """Every item's key, code and metadata, in the order of insertion."""
+
+    def sample(self, count: int) -> list[Item]:
+        """At most so many items: the first ones, or where the index can without reading all, spread over it."""
+        return list(islice(self.items(), count))
+
+    def stored_vectors(self, keys: Sequence[str]) -> StoredVectors | None:
+        """The vectors of items that are there, to search from them with `rerank=True`; None where one has none."""
+        return None
 
     @abstractmethod
     def keys(self) -> list[str]:

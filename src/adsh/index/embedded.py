@@ -27,13 +27,13 @@ from ..hamming.ball import largest_radius
 from ..hamming.bits import as_codes, as_words, check_codes, number_rows
 from ..hamming.query import Query, code_queries, output_queries
 from ..hamming.scan import faiss_module
-from ..hamming.small_vectors import Projection
+from ..hamming.small_vectors import NONE, Projection
 from .about import load_projection, save_projection
 from .base import Index, Ranking
 from .checks import check_count, check_features, check_keys, check_number, check_outputs, metadata_texts
 from .export import to_faiss, to_npy, to_parquet
 from .founding import found_index, open_store
-from .matches import Item, Matches
+from .matches import Item, Matches, StoredVectors
 from .parts import Parts
 from .rows import Rows
 from .snapshot import SnapshotDamaged, read_snapshot
@@ -224,6 +224,20 @@ class EmbeddedIndex(Index):
             assert rows is not None
             yield from _as_items(rows, slice(start, min(start + (1 << 14), len(rows))))
 
+    def sample(self, count: int) -> list[Item]:
+        """At most so many items, spread over all codes."""
+        return self._view.parts().sample(check_number("count", count, 1))
+
+    def stored_vectors(self, keys: Sequence[str]) -> StoredVectors | None:
+        """The vectors of items that are there, to search from them; None where one has none."""
+        encoded = check_keys(keys)
+        with self._view.lock, self._view.store.reading():
+            rows = self._view.store.items_of(encoded, self.bits)[1]
+        if rows is None or rows.vectors is None or len(rows) < len(encoded) or (rows.vectors[:, 0] == NONE).any():
+            return None
+        at = {key: position for position, key in enumerate(rows.keys.run(0, len(rows)))}
+        return StoredVectors(rows.vectors[[at[key] for key in keys]])
+
     def keys(self) -> list[str]:
         """Every key, in the order of insertion."""
         rows = self.rows()
@@ -314,6 +328,9 @@ class EmbeddedIndex(Index):
 
     def _small(self, store: Store, vectors: Any, count: int, *, fit: bool) -> NDArray[np.int8]:
         """Features as small vectors; the first ones ever given decide how."""
+        if isinstance(vectors, StoredVectors):
+            check_count("vectors", len(vectors.small), count)
+            return vectors.small
         if self._projection is None:
             self._projection = load_projection(store.fact("projection"))
         width = None if self._projection is None else len(self._projection.mean)

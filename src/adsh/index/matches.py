@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..hamming.bits import Codes
+
 Metadata = dict[str, Any] | None
 
 
@@ -28,25 +30,46 @@ class Item(NamedTuple):
     metadata: Metadata
 
 
+class StoredVectors(NamedTuple):
+    """Vectors as an index keeps them: features shortened to a few numbers of one byte."""
+
+    small: NDArray[np.int8]  # (n, dimensions)
+
+
 class Matches:
     """The items found for one query, nearest first; equal distances in the order of insertion."""
 
-    __slots__ = ("_metadata", "_texts", "distances", "keys")
+    __slots__ = ("_codes", "_metadata", "_texts", "distances", "keys")
 
-    def __init__(self, keys: list[str], distances: NDArray[Any], texts: Callable[[], list[str]] | None = None) -> None:
+    def __init__(
+        self,
+        keys: list[str],
+        distances: NDArray[Any],
+        texts: Callable[[], list[str]] | None = None,
+        codes: Callable[[], Codes] | None = None,
+    ) -> None:
         self.keys = keys
         # (len(keys),) floats where the ranking is asymmetric; else signed, as people subtract them
         self.distances = distances if distances.dtype.kind == "f" else distances.astype(np.int64)
         self._texts = texts
+        self._codes = codes
         self._metadata: list[Metadata] | None = None
 
     @property
     def metadata(self) -> list[Metadata]:
         """What was stored with each item, or None; read when first asked for."""
         if self._metadata is None:
-            texts = self._texts() if self._texts else [""] * len(self.keys)
-            self._metadata = [json.loads(text) if text else None for text in texts]
+            self._metadata = [json.loads(text) if text else None for text in self.metadata_texts()]
         return self._metadata
+
+    def metadata_texts(self) -> list[str]:
+        """The metadata of each item as JSON, empty for None."""
+        return self._texts() if self._texts else [""] * len(self.keys)
+
+    @property
+    def codes(self) -> Codes | None:
+        """(len(keys), bytes) the items' packed codes; None where the index does not tell them."""
+        return None if self._codes is None else self._codes()
 
     def __len__(self) -> int:
         return len(self.keys)

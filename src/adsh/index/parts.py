@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..hamming.bits import Codes, as_words
+from ..hamming.bits import Codes, as_words, bytes_for
 from ..hamming.hits import Hits
 from ..hamming.query import Query
-from .matches import Matches
+from .matches import Item, Matches
 from .rows import Rows, join
 from .segment import Found, Segment
 from .where import Where
@@ -56,6 +57,18 @@ class Parts:
         rows = self.rows()
         return None if rows is None else Segment.of(rows, self.bits)
 
+    def sample(self, count: int) -> list[Item]:
+        """At most so many items, spread over all codes."""
+        some: list[Item] = []
+        step = max(1, -(-len(self) // count))
+        for segment in self.segments:
+            at = np.arange(0, len(segment.layout), step)
+            at = at if segment.gone is None else at[~segment.gone[at]]
+            texts = _metadata_texts(segment, at)
+            for key, code, text in zip(segment.keys.at(at), segment.codes_at(at), texts, strict=True):
+                some.append(Item(key, code.tobytes(), json.loads(text) if text else None))
+        return some[:count]
+
     def top(
         self,
         queries: list[Query],
@@ -89,7 +102,13 @@ class Parts:
             if start or (stop is not None and stop < len(distances)):
                 positions, distances = answers[0].hits.indices()[start:stop], distances[start:stop]
             segment = self.segments[0]
-            return Matches(segment.keys.at(positions), distances, _metadata_of(segment, positions))
+            hits = Hits(positions, distances)
+            return Matches(
+                segment.keys.at(positions),
+                distances,
+                _metadata_of(segment, positions),
+                lambda: segment.codes_at(hits.indices()),
+            )
         segments = self.segments
         indices = [answer.hits.indices() for answer in answers]
         places = np.concatenate([part.layout.places[at] for part, at in zip(segments, indices, strict=True)])
@@ -109,10 +128,15 @@ class Parts:
                     gathered[at] = text
             return gathered
 
+        def codes() -> Codes:
+            gathered = np.empty((len(order), bytes_for(self.bits)), dtype=np.uint8)
+            for number, segment in enumerate(segments):
+                gathered[owner == number] = segment.codes_at(position[owner == number])
+            return gathered
+
         keys = gather(lambda segment, at: segment.keys.at(at))
-        if all(segment.metadata is None for segment in segments):
-            return Matches(keys, distances[order])
-        return Matches(keys, distances[order], lambda: gather(_metadata_texts))
+        bare = all(segment.metadata is None for segment in segments)
+        return Matches(keys, distances[order], None if bare else lambda: gather(_metadata_texts), codes)
 
 
 def _each(queries: list[Query], k: int, vectors: NDArray[np.int8]) -> list[tuple[Query, int, NDArray[np.int8]]]:

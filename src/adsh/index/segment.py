@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..hamming.arrange import Layout, arrange, compact_type
-from ..hamming.bits import as_words, bytes_for
+from ..hamming.bits import Codes, as_octets, as_words
 from ..hamming.buckets import Buckets
 from ..hamming.hits import Hits
 from ..hamming.query import Query, Words
@@ -100,13 +100,16 @@ class Segment:
     def rows(self) -> Rows:
         """The items that are still there, in the order they were inserted."""
         places = self.layout.places.astype(np.int64)
-        words = self.layout.item_words()
-        codes = np.ascontiguousarray(words).view(np.uint8).reshape(len(words), -1)[:, : bytes_for(self.bits)]
+        codes = as_octets(self.layout.item_words(), self.bits)
         rows = Rows(places, codes, self.keys, self.metadata, self.vectors)
         if self.gone is None and isinstance(self.layout, Scan):
             return rows
         there = np.arange(len(places)) if self.gone is None else np.flatnonzero(~self.gone)
         return rows.take(there[np.argsort(places[there], kind="stable")])
+
+    def codes_at(self, positions: NDArray[np.int64]) -> Codes:
+        """The packed codes of the items at these positions."""
+        return as_octets(self.layout.words_at(positions), self.bits)
 
     def without(self, words: Words, places: NDArray[Any]) -> Segment:
         """This segment less those of these items that it holds."""

@@ -36,6 +36,8 @@ _EPS = 1e-3
 # TensorFlow's 0.99 is torch's 0.01; a short fine-tuning wants faster statistics
 _MOMENTUM = 0.1
 
+_exporting = getattr(torch.compiler, "is_exporting", lambda: False)  # since torch 2.7
+
 
 class SameConv2d(nn.Conv2d):
     """A convolution with TensorFlow's "SAME" padding, or with `symmetric` torch's usual one."""
@@ -53,6 +55,9 @@ class SameConv2d(nn.Conv2d):
         # An odd side wants (k - 1) / 2 on both ends, as it is; an even one a pixel less at the start.
         top, left = (1 - side % 2 for side in input.shape[-2:])
         half = self.kernel_size[0] // 2
+        if _exporting():  # a graph's convolution may pad its ends unlike, and then fuses with the norm after it
+            padded = functional.pad(input, (half - left, half, half - top, half))
+            return functional.conv2d(padded, self.weight, None, self.stride, 0, self.dilation, self.groups)
         out = functional.conv2d(
             input, self.weight, None, self.stride, (half + top, half + left), self.dilation, self.groups
         )
@@ -82,8 +87,8 @@ class Block(nn.Module):
         """(b, inputs, H, W) to (b, outputs, H / stride, W / stride)."""
         y = x
         if self.expand is not None and self.expand_norm is not None:
-            y = functional.relu6(self.expand_norm(self.expand(y)), inplace=True)
-        y = functional.relu6(self.depthwise_norm(self.depthwise(y)), inplace=True)
+            y = _relu6(self.expand_norm(self.expand(y)))
+        y = _relu6(self.depthwise_norm(self.depthwise(y)))
         y = cast(Tensor, self.project_norm(self.project(y)))
         return x + y if self.adds else y
 
@@ -127,8 +132,8 @@ class EfficientNetLite(Backbone):
 
     def body(self, x: Tensor) -> Tensor:
         """Features of prepared images."""
-        x = functional.relu6(self.stem_norm(self.stem(x)), inplace=True)
-        x = functional.relu6(self.last_norm(self.last(self.blocks(x))), inplace=True)
+        x = _relu6(self.stem_norm(self.stem(x)))
+        x = _relu6(self.last_norm(self.last(self.blocks(x))))
         return x.mean((2, 3))
 
 
@@ -141,6 +146,11 @@ def build(
     width, depth, trained_size = _VARIANTS[variant]
     side = trained_size if size == "auto" else check_size(size)
     return EfficientNetLite(bits, width, depth, side, padding == "symmetric")
+
+
+def _relu6(x: Tensor) -> Tensor:
+    """Between 0 and 6, in place. Torch takes twice as long to export a whole network that says so by relu6."""
+    return x.clamp(0, 6) if _exporting() else functional.relu6(x, inplace=True)
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:

@@ -1,0 +1,82 @@
+"""`adsh serve`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..serve.limits import Limits
+from .flags import Device, Json
+from .show import as_json, facts
+
+EXAMPLE = "adsh serve photos-48bits photos-48bits/index --images photos/"
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="A folder that a model was saved in, or exported to.")],
+    index: Annotated[str, typer.Argument(help="The index's folder.")],
+    host: Annotated[str, typer.Option(help="Where to listen; others reach 127.0.0.1 only from this machine.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8000,
+    token: Annotated[
+        str | None, typer.Option(envvar="ADSH_TOKEN", show_envvar=True, help="What every request must bear.")
+    ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Listen to the network without one: something in front decides.")
+    ] = False,
+    images: Annotated[
+        Path | None, typer.Option(metavar="ROOT", help="Show items' pictures that lie below this folder.")
+    ] = None,
+    cors: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="Let the pages of this origin ask; may be repeated.")
+    ] = None,
+    runtime: Annotated[str, typer.Option(metavar="torch|onnx", help="What runs the network.")] = "torch",
+    max_body: Annotated[int, typer.Option(min=1024, help="Bytes of a request.")] = Limits.max_body,
+    max_pixels: Annotated[int, typer.Option(min=1, help="Pixels of a picture.")] = Limits.max_pixels,
+    max_k: Annotated[int, typer.Option(min=1, help="Matches of a search.")] = Limits.max_k,
+    max_items: Annotated[int, typer.Option(min=1, help="Items of one batch that is stored.")] = Limits.max_items,
+    max_queue: Annotated[int, typer.Option(min=1, help="Pictures waiting; more are answered 429.")] = Limits.max_queue,
+    max_searches: Annotated[int, typer.Option(min=1, help="Searches waiting; the same.")] = Limits.max_searches,
+    max_writes: Annotated[int, typer.Option(min=1, help="Writes waiting; the same.")] = Limits.max_writes,
+    max_batch: Annotated[
+        int, typer.Option(min=1, help="Pictures in one pass through the network; on a GPU give 64.")
+    ] = Limits.max_batch,
+    max_seconds: Annotated[float, typer.Option(min=0.1, help="For one request.")] = Limits.max_seconds,
+    log: Annotated[bool, typer.Option(help="A JSON line for every request on standard error.")] = True,
+    device: Device = None,
+    json: Json = False,
+) -> None:
+    """Serve a model and an index over HTTP, with a page to try it.
+
+    Only this machine can reach it unless --host says otherwise, which needs --token. SIGTERM or Ctrl-C ends it once
+    what was accepted is answered.
+    """
+    from ..errors import MissingExtraError, first_line
+
+    try:
+        from ..serve.run import Settings, listen, open_service, serve, url_of
+    except ImportError as problem:
+        raise MissingExtraError(f"{first_line(problem)}: pip install 'adsh[serve]'") from None
+
+    limits = Limits(
+        max_body, max_pixels, max_k, max_items, max_queue, max_searches, max_writes, max_batch, max_seconds
+    )  # fmt: skip
+    settings = Settings(
+        model, index, host, port, token or None, no_token, images, tuple(cors or ()), runtime, device, log, limits
+    )
+    service = open_service(settings)
+    with listen(host, port) as listening:
+        told = {
+            "url": url_of(listening), "index": f"{index}: {len(service.index):,} items of {service.index.bits} bits",
+            "token": "needed" if settings.token else "none", "images": None if images is None else str(images),
+        }  # fmt: skip
+        if json:
+            as_json(told)
+        else:
+            facts({"page": told["url"], **{name: told[name] or "not shown" for name in ("index", "token", "images")}})
+        sys.stdout.flush()  # who started this may wait for the address
+        serve(service, settings, listening)

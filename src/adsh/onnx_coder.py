@@ -1,0 +1,121 @@
+"""Codes from a model exported to ONNX: what serving needs, with onnxruntime, NumPy and Pillow alone.
+
+A picture goes through the same decoding and resizing as everywhere in this package, so its code is the one that the
+model itself gives; `adsh export` checked the graph against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from .coded import Coded
+from .data.images import as_pixels
+from .data.readers import in_order, worker_count
+from .data.sized import fit
+from .errors import FolderError, InputError, MissingExtraError, first_line
+from .hamming.bits import bytes_for
+from .onnx_folder import CODES as CODES_OUTPUT
+from .onnx_folder import FEATURES, INPUTS, OUTPUTS, About, read
+
+_BATCH = 32  # items that go through the network at once: activations of large images fill a small machine's memory
+
+
+class OnnxCoder:
+    """Codes pictures, or features, by the model in a folder that `adsh export` wrote.
+
+    threads    that decode pictures and work on one batch; one a core unless given
+
+    Several threads may call it at once. Of the model it tells `bits`, `fingerprint` (as an index records it),
+    `vector_size` (0 for none), `size` (the side that pictures are brought to; 0 where they are not) and `classes`.
+    """
+
+    def __init__(self, folder: str | Path, threads: int | None = None) -> None:
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise InputError(f"threads={threads!r}: give a whole number of at least 1, or None for one a core")
+        path, self.about = read(Path(folder))
+        self._threads = worker_count(threads)
+        self._session: Any = _session(path, self._threads)
+        self.bits, self.fingerprint = self.about.bits, self.about.fingerprint
+        self.vector_size, self.classes = self.about.vector_size, self.about.classes
+        self.size = self.about.size or 0
+
+    def code(self, images: Sequence[Image.Image]) -> Coded:
+        """The codes of pictures, of any size; paths and the bytes of image files are taken too."""
+        shape = _picture_shape(self.about)
+        inputs = np.empty((len(images), *shape), dtype=np.uint8)
+        pixels = in_order(lambda image: self._pixels(image, shape), images, self._threads if len(images) > 1 else 0)
+        for at, one in enumerate(pixels):
+            inputs[at] = one
+        return self.code_inputs(inputs)
+
+    def code_features(self, features: Any) -> Coded:
+        """The codes of (n, d) features, for a model that was fitted on such."""
+        shape, array = self.about.shape, np.asarray(features)
+        if len(shape) != 1:
+            raise InputError(f"the model takes {' x '.join(map(str, shape))} images, not features: give pictures")
+        if array.ndim != 2 or array.shape[1:] != shape or array.dtype.kind not in "biuf":
+            raise InputError(
+                f"features have shape {array.shape} and type {array.dtype}: the model takes numbers (n, {shape[0]})"
+            )
+        inputs = np.ascontiguousarray(array, dtype=np.float32)
+        if not np.isfinite(inputs).all():
+            raise InputError("features hold NaN, infinity or a value beyond float32: clean or scale them")
+        return self.code_inputs(inputs)
+
+    def close(self) -> None:
+        """Frees the model; nothing can be coded afterwards."""
+        self._session = None
+
+    def _pixels(self, image: Any, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+        pixels = as_pixels(image)
+        if self.about.size is not None:
+            return fit(pixels, self.about.size)
+        if pixels.shape != shape:
+            raise InputError(
+                f"an image has {pixels.shape[0]} x {pixels.shape[1]} pixels, but the model was fitted on "
+                f"{shape[0]} x {shape[1]}: give that size"
+            )
+        return pixels
+
+    def code_inputs(self, inputs: NDArray[Any]) -> Coded:
+        """The codes of what the graph takes, made ready already."""
+        session = self._session
+        if session is None:
+            raise InputError("this coder is closed: make another")
+        names = [CODES_OUTPUT, OUTPUTS, *[FEATURES] * bool(self.vector_size)]
+        batches = [
+            session.run(names, {INPUTS: inputs[start : start + _BATCH]}) for start in range(0, len(inputs), _BATCH)
+        ]
+        if not batches:
+            widths = ((bytes_for(self.bits), np.uint8), (self.bits, np.float32), (self.vector_size, np.float32))
+            batches = [[np.empty((0, width), dtype=kind) for width, kind in widths[: len(names)]]]
+        codes, outputs, *features = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+        return Coded(codes, outputs, features[0] if features else None)
+
+
+def _picture_shape(about: About) -> tuple[int, ...]:
+    if len(about.shape) != 3:
+        raise InputError(f"the model takes {about.shape[0]} features an item, not pictures: call code_features")
+    if about.shape[2] != 3:
+        raise InputError("the model takes grey images of one channel, and pictures have three: train it on pictures")
+    return about.shape
+
+
+def _session(path: Path, threads: int) -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise MissingExtraError("coding from ONNX needs onnxruntime: pip install onnxruntime") from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # cores are shared with decoding
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as problem:  # of classes of its own, one a kind of trouble
+        raise FolderError(f"onnxruntime cannot load {path} ({first_line(problem)}): upgrade onnxruntime") from None

@@ -1,0 +1,75 @@
+"""A model exported to ONNX as a folder, and the JSON that tells how to use it. Needs no torch.
+
+model.onnx    `inputs` to `outputs`, `codes` and, where the model has them, `features`
+export.json   bits, the model's fingerprint, how pictures become inputs, names of the classes, size and digest
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import FolderError
+from .files import digest, find_whole
+
+FORMAT, FORMAT_VERSION = "adsh-onnx", 1
+MODEL, ABOUT = "model.onnx", "export.json"
+INPUTS, OUTPUTS, CODES, FEATURES = "inputs", "outputs", "codes", "features"
+PREPARATION = (  # of pictures, in words for whoever writes another client: data.images and data.sized do it here
+    "EXIF orientation applied",
+    "transparency laid over white",
+    "RGB of 8 bits a channel",
+    "resized with Pillow's bilinear filter to `size` at the shorter side, size * longer // shorter at the other",
+    "the middle size x size cut out",
+)
+
+
+@dataclass(frozen=True)
+class About:
+    """What export.json says, as far as coding needs it."""
+
+    bits: int
+    fingerprint: str
+    shape: tuple[int, ...]  # of an input: (d,) float32, or (H, W, channels) uint8
+    size: int | None  # the side that pictures are brought to; None where inputs are not pictures of any size
+    vector_size: int  # 0 where there are no features
+    classes: tuple[str, ...]
+
+
+def describe(model: Path, facts: dict[str, Any]) -> str:
+    """The text of export.json for a model file and what is known of it."""
+    file = {"bytes": model.stat().st_size, "sha256": digest(model)}
+    record = {"format": FORMAT, "format_version": FORMAT_VERSION, **facts, "files": {model.name: file}}
+    return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+
+
+def read(folder: Path) -> tuple[Path, About]:
+    """The model file of an export and what is said of it, once both are known to be whole."""
+    folder = find_whole(folder)
+    again = "export or copy the model again"
+    try:
+        record = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        if record["format"] != FORMAT or record["format_version"] != FORMAT_VERSION:
+            found = f"{record['format']} {record['format_version']}"
+            raise FolderError(f"{folder / ABOUT} is of format {found}, not {FORMAT} {FORMAT_VERSION}: {again}")
+        path, file = folder / MODEL, record["files"][MODEL]
+        if path.stat().st_size != file["bytes"] or digest(path) != file["sha256"]:
+            raise FolderError(f"{path} is damaged, its digest is another: {again}")
+        about = About(
+            bits=int(record["bits"]),
+            fingerprint=str(record["fingerprint"]),
+            shape=tuple(int(side) for side in record["input"]["shape"][1:]),
+            size=None if record["pictures"] is None else int(record["pictures"]["size"]),
+            vector_size=int(record["vector_size"]),
+            classes=tuple(str(name) for name in record["classes"]),
+        )
+    except FolderError:
+        raise
+    except FileNotFoundError as problem:
+        missing = Path(str(problem.filename)).name
+        raise FolderError(f"{folder} has no {missing}: give a folder that adsh export wrote") from None
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise FolderError(f"{folder / ABOUT} cannot be read ({type(problem).__name__}: {problem}): {again}") from None
+    return path, about

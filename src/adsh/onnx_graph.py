@@ -1,0 +1,165 @@
+"""A model as one ONNX graph: from the items as the library takes them to packed codes."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .coding import seen_by_the_last_layer
+from .data.feed import ready
+from .deep_model import DeepModel
+from .errors import AdshError, InputError, MissingExtraError, first_line
+from .method_run import Fitted
+from .methods.kernel import Kernel
+from .methods.ridge import Linear
+from .onnx_folder import CODES, FEATURES, INPUTS, OUTPUTS
+
+OPSET = 18  # the first that resizes with antialiasing
+
+
+class NetworkOutputs(nn.Module):
+    """tanh(F) as `coding.outputs` gives it and, where there is such a layer, what the last one saw.
+
+    An image and its mirror image go through the network as one batch.
+    """
+
+    def __init__(self, network: nn.Module, mirror: bool) -> None:
+        super().__init__()
+        self.network, self.mirror = network, mirror
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        """(n, c), and (n, d)."""
+        x = ready(inputs)
+        if self.mirror:
+            x = torch.cat([x, x.flip(-1)])
+        with seen_by_the_last_layer(self.network) as seen:
+            found = (self.network(x), *seen)
+        if self.mirror:
+            found = tuple(values.reshape(2, -1, values.shape[1]).mean(0) for values in found)
+        return torch.tanh(found[0]), *found[1:]
+
+
+class LinearOutputs(nn.Module):
+    """`methods.ridge.Linear` in torch."""
+
+    weights: Tensor
+    offset: Tensor
+
+    def __init__(self, function: Linear) -> None:
+        super().__init__()
+        self.register_buffer("weights", torch.from_numpy(function.weights))
+        self.register_buffer("offset", torch.from_numpy(function.offset))
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        """(n, c)."""
+        return (inputs.flatten(1).float() @ self.weights + self.offset,)
+
+
+class KernelOutputs(nn.Module):
+    """`methods.kernel.Kernel` in torch."""
+
+    centre: Tensor
+    anchors: Tensor
+    weights: Tensor
+
+    def __init__(self, function: Kernel) -> None:
+        super().__init__()
+        arrays = {name: torch.from_numpy(array) for name, array in function.arrays().items()}
+        centre = arrays["anchors"].mean(0)
+        self.register_buffer("centre", centre)
+        self.register_buffer("anchors", arrays["anchors"] - centre)
+        self.register_buffer("weights", arrays["weights"])
+        self.spread = float(arrays["spread"])
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        """(n, c)."""
+        x = inputs.flatten(1).float() - self.centre
+        squares = x.square().sum(1, keepdim=True) - 2 * x @ self.anchors.T + self.anchors.square().sum(1)
+        return (torch.exp(squares.clamp(min=0) * (-0.5 / self.spread**2)) @ self.weights,)
+
+
+class Coding(nn.Module):
+    """Packed codes beside the outputs: `hamming.bits.pack` in torch."""
+
+    places: Tensor
+
+    def __init__(self, outputs: nn.Module, bits: int) -> None:
+        super().__init__()
+        self.outputs, self.padding = outputs, -bits % 8
+        self.register_buffer("places", 2.0 ** torch.arange(7, -1, -1))
+        self.eval()
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        """(n, c) outputs, (n, bytes) codes, and (n, d) features."""
+        outputs, *features = self.outputs(inputs)
+        ones = nn.functional.pad((outputs >= 0).float(), (0, self.padding))
+        codes = (ones.reshape(-1, ones.shape[1] // 8, 8) * self.places).sum(-1)  # at most 255: exact in float32
+        return outputs, codes.to(torch.uint8), *features
+
+
+def coding_of(model: Fitted) -> Coding:
+    """All that a fitted model, on the CPU, does to code an item, as a module."""
+    if isinstance(model, DeepModel):
+        mirror = model.recipe_.mirror and len(model.input_shape_) == 3
+        return Coding(NetworkOutputs(model.network_, mirror), model.bits)
+    function: Any = model.hash_
+    if isinstance(function, Linear):
+        return Coding(LinearOutputs(function), model.bits)
+    if isinstance(function, Kernel):
+        return Coding(KernelOutputs(function), model.bits)
+    raise InputError(
+        f"{model.name} codes by {type(function).__name__.lower()}, which are not exported: models with a network, a "
+        "linear function or a kernel are"
+    )
+
+
+def to_onnx(coding: Coding, shape: tuple[int, ...]) -> tuple[bytes, int]:
+    """The graph for items of this shape, any number at once, and how many features it gives; 0 for none."""
+    for package in ("onnx", "onnxscript"):
+        try:
+            import_module(package)
+        except ImportError:
+            raise MissingExtraError(f"exporting needs {package}: pip install 'adsh[onnx]'") from None
+    kind = torch.uint8 if len(shape) == 3 else torch.float32
+    example = torch.zeros((2, *shape), dtype=kind)
+    with torch.no_grad(), _quiet():
+        given = coding(example)
+        names = [OUTPUTS, CODES, FEATURES][: len(given)]
+        try:
+            program: Any = torch.onnx.export(
+                coding, (example,), dynamo=True, verbose=False, opset_version=OPSET, external_data=False,
+                input_names=[INPUTS], output_names=names, dynamic_shapes={"inputs": {0: torch.export.Dim("n")}},
+            )  # fmt: skip
+        except AdshError:
+            raise
+        except Exception as problem:  # the exporter raises whatever a user's own module leads it to
+            raise InputError(
+                f"torch cannot export this network to ONNX ({first_line(problem)}): make its forward plain tensor "
+                "operations"
+            ) from None
+    proto = program.model_proto
+    for part in (proto, proto.graph, *proto.graph.node, *proto.graph.value_info, *proto.graph.initializer):
+        del part.metadata_props[:]  # stack traces with the paths of this machine
+    return bytes(proto.SerializeToString()), int(given[2].shape[1]) if len(given) > 2 else 0
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps what torch's exporter says about its own parts from the user."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
+    finally:
+        logger.setLevel(before)

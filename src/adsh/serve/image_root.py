@@ -1,0 +1,56 @@
+"""The pictures of items, from the one folder that the service may show files of."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path, PurePosixPath
+
+from PIL import Image
+
+from ..data.images import SUFFIXES, known_formats
+from ..index import Item
+from .pictures import FORMATS
+
+_LARGEST = 64 << 20  # bytes of a file to show
+
+
+def read_image(root: Path, item: Item) -> tuple[bytes, str] | None:
+    """The file and the media type of an item's picture; None where it has none below `root`.
+
+    It is the file that the index noted where that lies below the root, or else the key as a path from the root.
+    """
+    root = root.resolve()
+    noted = (item.metadata or {}).get("file")
+    for name in (noted, item.key):
+        path = _below(root, name) if isinstance(name, str) else None
+        if path is not None:
+            found = _read(path)
+            if found is not None:
+                return found
+    return None
+
+
+def _below(root: Path, name: str) -> Path | None:
+    """The file of this name, if it is below the root once every link is followed."""
+    inside = os.path.relpath(name, root) if os.path.isabs(name) and name.startswith(f"{root}{os.sep}") else name
+    if os.path.isabs(inside) or ".." in PurePosixPath(inside).parts or "\\" in inside or "\0" in inside:
+        return None
+    if not inside.lower().endswith(SUFFIXES):
+        return None
+    try:
+        path = (root / inside).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):  # not there, a loop of links, a name that no file can have
+        return None
+    return path if path.is_relative_to(root) and path.is_file() else None
+
+
+def _read(path: Path) -> tuple[bytes, str] | None:
+    try:
+        if path.stat().st_size > _LARGEST:
+            return None
+        data = path.read_bytes()
+        with Image.open(io.BytesIO(data), formats=known_formats(FORMATS)) as image:  # reads the header alone
+            return data, "image/jpeg" if image.format == "MPO" else Image.MIME[str(image.format)]
+    except Exception:  # Pillow raises whatever the bytes lead it to
+        return None

@@ -1,0 +1,56 @@
+"""What the service counts, in Prometheus' text form; a registry of its own for each app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class Metrics:
+    """Counters and how long things take."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._requests = Counter(
+            "adsh_requests", "Requests answered.", ("method", "path", "status"), registry=self.registry
+        )
+        self._seconds = Histogram(
+            "adsh_request_seconds", "Time to answer.", ("path",), buckets=_SECONDS, registry=self.registry
+        )
+        self._batches = Histogram(
+            "adsh_batch_size", "Requests answered together.", ("kind",), buckets=_SIZES, registry=self.registry
+        )
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
+    def request(self, method: str, path: str, status: int, seconds: float) -> None:
+        """One request was answered; `path` is the route's, not the client's."""
+        name = (method, path, status)
+        known = self._known.get(name)
+        if known is None:  # looking a label up takes longer than counting
+            verb = method if method in _METHODS else "other"
+            known = self._requests.labels(verb, path, str(status)), self._seconds.labels(path)
+            if verb != "other":
+                self._known[name] = known
+        known[0].inc()
+        known[1].observe(seconds)
+
+    def batch(self, kind: str) -> Callable[[int], None]:
+        """What is told the size of each batch of this kind."""
+        child = self._batches.labels(kind)
+        return lambda size: child.observe(size)
+
+    def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
+        """A value that is read when it is asked for."""
+        Gauge(f"adsh_{name}", text, registry=self.registry).set_function(value)
+
+    def text(self) -> bytes:
+        """All of it, as Prometheus reads it."""
+        return generate_latest(self.registry)

@@ -1,0 +1,183 @@
+"""What requests and answers look like: checked on the way in, and shown in the OpenAPI description."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ..index.checks import LONGEST_KEY
+from .problems import Problem
+
+M = TypeVar("M", bound=BaseModel)
+
+EXAMPLE_CODE, CODE_PATTERN = "a1b2c3", "^[0-9a-fA-F]+$"  # in a description, of the length that codes have there
+
+HexCode = Annotated[
+    str,
+    Field(
+        description="A packed code as hexadecimal digits, two a byte.", pattern=CODE_PATTERN, examples=[EXAMPLE_CODE]
+    ),
+]
+Key = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY, description="An item's key.", examples=["cat/1.jpg"])]
+Metadata = Annotated[
+    dict[str, Any] | None, Field(description="Anything you like to keep with an item.", examples=[{"class": "cat"}])
+]
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Wanted(_Given):
+    """What is wanted of a search, whatever it is asked with."""
+
+    k: int = Field(10, ge=1, description="How many matches at most.", examples=[10])
+    radius: int | None = Field(None, ge=0, description="Only matches within this Hamming distance.", examples=[3])
+    filter: dict[str, Any] | None = Field(
+        None,
+        description='Conditions on metadata: {"class": "cat"}, {"year": {"ge": 2000}}; also eq, ne, in, not_in, lt, '
+        "le, gt.",
+        examples=[{"class": "cat"}],
+    )
+    ranking: Literal["hamming", "asymmetric"] = Field(
+        "hamming", description="What orders the matches; asymmetric takes an image.", examples=["hamming"]
+    )
+    rerank: bool | None = Field(
+        None,
+        description="Whether equal distances are ordered by what things look like; by default where that can be.",
+        examples=[False],
+    )
+
+    @model_validator(mode="after")
+    def _radius_counts_bits(self) -> Wanted:
+        if self.radius is not None and (self.ranking != "hamming" or self.rerank):
+            raise ValueError("a radius counts bits: leave out ranking asymmetric and rerank")
+        return self
+
+
+class SearchRequest(Wanted):
+    """A search by a code or by the key of an item."""
+
+    code: HexCode | None = None
+    key: Key | None = None
+
+    @model_validator(mode="after")
+    def _one_question(self) -> SearchRequest:
+        if (self.code is None) == (self.key is None):
+            raise ValueError("give either code or key; an image goes as multipart/form-data, in the field image")
+        return self
+
+
+class Match(BaseModel):
+    """One item that was found."""
+
+    key: Key
+    distance: float
+    metadata: Metadata
+    code: HexCode
+
+
+class SearchAnswer(BaseModel):
+    """What a search found, nearest first."""
+
+    code: HexCode = Field(description="The code that was searched for.")
+    bits: int
+    ranking: Literal["hamming", "asymmetric"]
+    reranked: bool = Field(description="Whether equal distances are in the order of what things look like.")
+    matches: list[Match]
+
+
+class EncodeAnswer(BaseModel):
+    """The code of a picture."""
+
+    code: HexCode
+    bits: int
+    outputs: list[float] = Field(description="The network's outputs, bit by bit; their signs are the code.")
+
+
+class ItemRequest(_Given):
+    """An item to store."""
+
+    code: HexCode
+    metadata: Metadata = None
+
+
+class KeyedItem(ItemRequest):
+    """An item to store, with its key."""
+
+    key: Key
+
+
+class ItemsRequest(_Given):
+    """Items to store, all of them or none."""
+
+    items: list[KeyedItem] = Field(min_length=1)
+
+
+class Item(BaseModel):
+    """An item as it is stored."""
+
+    key: Key
+    code: HexCode
+    metadata: Metadata
+
+
+class Stored(BaseModel):
+    """An item that was stored."""
+
+    key: Key
+    code: HexCode
+    new: bool = Field(description="False where it replaced one.")
+
+
+class StoredItems(BaseModel):
+    """Items that were stored."""
+
+    new: int
+    replaced: int
+
+
+class ErrorAnswer(BaseModel):
+    """What was wrong, in one sentence."""
+
+    detail: str
+    request_id: str | None
+
+
+def checked(model: type[M], body: bytes) -> M:
+    """A JSON body as this model, or a Problem that says in one sentence what is wrong with it."""
+    try:
+        return model.model_validate_json(body, strict=True)
+    except ValidationError as problem:
+        raise Problem(422, sentence(problem)) from None
+
+
+def checked_fields(model: type[M], fields: dict[str, Any]) -> M:
+    """The same for the fields of a form, which are texts."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as problem:
+        raise Problem(422, sentence(problem)) from None
+
+
+def sentence(problem: ValidationError) -> str:
+    """The first thing that is wrong: where, what was given, what was expected."""
+    first = problem.errors(include_url=False)[0]
+    at = ".".join(str(part) for part in first["loc"])
+    text = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "json_invalid":
+        return f"the body is not JSON ({text.removeprefix('Invalid JSON: ')}): send a JSON object"
+    if first["type"] == "missing":
+        return f"{at} is missing: add it"
+    if first["type"] == "extra_forbidden":
+        return f"{at} is not known here: leave it out"
+    if not at:
+        return text if first["type"] == "value_error" else f"{text}: send a JSON object"
+    return f"{at}={shortened(first['input'])}: {text[:1].lower()}{text[1:]}"
+
+
+def shortened(value: Any) -> str:
+    """A value as it was given, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "…"

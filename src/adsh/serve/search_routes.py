@@ -1,0 +1,62 @@
+"""POST /v1/search and POST /v1/encode."""
+
+from __future__ import annotations
+
+import orjson
+from fastapi import APIRouter, Request, Response
+
+from .bodies import ERRORS, FORM, JSON, NOT_FOUND, described, json_field, kind_of, read_form
+from .problems import Problem
+from .schemas import EXAMPLE_CODE, EncodeAnswer, SearchAnswer, SearchRequest, Wanted, checked, checked_fields
+from .service import Service
+
+_EXAMPLES = {
+    "by code": {"code": EXAMPLE_CODE, "k": 10},
+    "by key": {"key": "cat/1.jpg", "k": 20, "filter": {"class": {"in": ["cat", "dog"]}}},
+    "within a radius": {"code": EXAMPLE_CODE, "k": 100, "radius": 3},
+}
+_FIELDS = {
+    "k": {"type": "integer", "minimum": 1, "default": 10},
+    "radius": {"type": "integer", "minimum": 0},
+    "filter": {"type": "string", "description": 'JSON, such as {"class": "cat"}.'},
+    "ranking": {"type": "string", "enum": ["hamming", "asymmetric"], "default": "hamming"},
+    "rerank": {"type": "boolean"},
+}
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes that a picture or a code is sent to."""
+    router = APIRouter(prefix="/v1", responses=ERRORS, tags=["search"])
+
+    @router.post(
+        "/search",
+        response_model=SearchAnswer,
+        responses=NOT_FOUND,
+        openapi_extra=described(SearchRequest, _EXAMPLES, _FIELDS),
+    )
+    async def search(request: Request) -> Response:
+        """Find what is nearest to a picture, a code or an item.
+
+        JSON asks by `code` or `key`; a form asks by picture, in its field `image`, with the same options beside it.
+        """
+        if kind_of(request, JSON, FORM) == JSON:
+            answer = await service.by_code(checked(SearchRequest, await request.body()))
+        else:
+            form = await read_form(request)
+            conditions = json_field(form, "filter")
+            asked = checked_fields(Wanted, {**form.fields, "filter": conditions})
+            answer = await service.by_image(form.image, asked)
+        return Response(answer, media_type=JSON)
+
+    @router.post("/encode", response_model=EncodeAnswer, openapi_extra=described(None, fields={}))
+    async def encode(request: Request) -> Response:
+        """The code of a picture."""
+        kind_of(request, FORM)
+        form = await read_form(request)
+        if form.fields:
+            raise Problem(422, f"{next(iter(form.fields))[:40]} is not known here: send the field image alone")
+        seen = await service.pictures(form.image)
+        told = {"code": seen.code.hex(), "bits": service.index.bits, "outputs": seen.outputs.tolist()}
+        return Response(orjson.dumps(told), media_type=JSON)
+
+    return router

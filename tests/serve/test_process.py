@@ -1,0 +1,231 @@
+"""The real process: started, asked by raw bytes and by the client, stopped under load."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import adsh
+from adsh.client import Client, ServiceError
+
+from .conftest import Process, png
+
+
+@pytest.fixture
+def client(live):
+    with Client(live.url, token="s3cret") as client:
+        yield client
+
+
+def raw(port: int, *pieces: bytes) -> bytes:
+    """What the server sends for these bytes, until it closes or says nothing for a while."""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        for piece in pieces:
+            try:
+                connection.sendall(piece)
+            except OSError:  # it has refused already
+                break
+        answer = b""
+        connection.settimeout(1)
+        try:
+            while data := connection.recv(65536):
+                answer += data
+        except OSError:
+            pass
+        return answer
+
+
+HEAD = (
+    b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer s3cret\r\nContent-Type: application/json\r\n"
+)
+
+
+def test_the_client_does_what_the_api_does(client, made, tmp_path):
+    path = next(made.photos.rglob("*.png"))
+    by_path, by_bytes = client.search(path, k=3), client.search(path.read_bytes(), k=3)
+    assert by_path == by_bytes
+    assert len(by_path["matches"]) == 3
+    code = client.encode(path)["code"]
+    assert client.search(code=code, k=2)["code"] == client.search(code=bytes.fromhex(code), k=2)["code"] == code
+    assert client.add("über/1 ?.png", path, metadata={"class": "new"})["new"]
+    assert not client.add("über/1 ?.png", code="010203", metadata={"class": "newer"})["new"]
+    assert client.get("über/1 ?.png") == {"key": "über/1 ?.png", "code": "010203", "metadata": {"class": "newer"}}
+    assert client.search(key="über/1 ?.png", k=1, filter={"class": "newer"})["matches"][0]["distance"] == 0
+    assert client.add_many([{"key": "m/1", "code": "000001"}, {"key": "m/2", "code": b"\0\0\2"}])["new"] == 2
+    assert [client.remove(key) for key in ("m/1", "m/2", "über/1 ?.png", "m/1")] == [True, True, True, False]
+    assert client.get("m/1") is None
+    assert client.image("red/3 é.png") == (made.photos / "red" / "3 é.png").read_bytes()
+    assert client.info()["items"] >= 36
+    assert client.ready()
+
+
+def test_the_client_says_what_is_wrong(client, live):
+    with pytest.raises(ServiceError, match=r"has 2 characters.*\(status 422\)") as refusal:
+        client.search(code="a1")
+    assert (refusal.value.status, len(refusal.value.request_id)) == (422, 16)
+    with Client(live.url) as bare, pytest.raises(ServiceError, match="needs a token"):
+        bare.info()
+    with pytest.raises(ServiceError, match=r"did not answer .*is it running"):
+        Client("http://127.0.0.1:9", timeout=2).info()
+    with pytest.raises(ServiceError, match=r"more than 200,000 bytes|too large"):
+        client.encode(b"x" * 3_000_000)
+    with pytest.raises(ValueError, match="no address"):
+        Client("localhost:8000")
+    with pytest.raises(ValueError, match="one of image, key and code"):
+        client.search()
+
+
+@pytest.mark.parametrize(
+    "key", [".", "..", "100%25", "%2e%2e", "..%2foutside%2fa.png", "a\nb", "a;b", "é", "a/image", " "]
+)
+def test_keys_arrive_as_they_were_sent(client, key):
+    assert client.add(key, code="000000")["key"] == key
+    assert client.get(key)["key"] == key
+    assert client.remove(key)
+
+
+def test_a_chunked_body_over_the_limit_is_cut_off(live):
+    chunk = b"2710\r\n" + b"x" * 10_000 + b"\r\n"
+    answer = raw(live.port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 60)
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert b"connection: close" in answer
+    declared = raw(live.port, HEAD + b"Content-Length: 9999999\r\n\r\n", b"x" * 1000)
+    assert declared.startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GARBAGE\r\n\r\n",
+        b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1e9\r\n\r\n",
+        b"GET /v1/items/\xff HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer s3cret\r\n\r\n",
+        b"GET /v1/items/%ff%fe HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer s3cret\r\n\r\n",
+        b"GET " + b"/" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/items/../../../etc/passwd/image HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer s3cret\r\n\r\n",
+        HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ],
+)
+def test_odd_requests_are_refused_and_the_server_goes_on(live, client, data):
+    answer = raw(live.port, data)
+    assert answer[:10] in (b"", b"HTTP/1.1 4")
+    assert b"root:" not in answer
+    assert client.ready()
+
+
+def test_a_client_that_goes_away_disturbs_nobody(live, client):
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", live.port)) as connection:
+            connection.sendall(HEAD + b"Content-Length: 500\r\n\r\n{")
+    assert client.search(code="000000")["matches"]
+
+
+def test_the_log_has_a_line_for_each_request(live, client):
+    client.get("logged")
+    lines: list[dict] = []
+    until = time.monotonic() + 10
+    while not lines and time.monotonic() < until:  # written once the answer is sent
+        lines = [line for line in live.logged() if line.get("path") == "/v1/items/logged"]
+    line = lines[-1]
+    assert {"time", "level", "id", "method", "path", "status", "ms"} == set(line)
+    assert "s3cret" not in live.log.read_text()
+
+
+def test_a_stop_finishes_what_was_accepted(made, tmp_path):
+    shutil.copytree(made.index, tmp_path / "index")
+    server = Process(made.model, tmp_path / "index", log=tmp_path / "log.jsonl")
+    stored, problems, stopping = [], [], threading.Event()
+
+    def write(who):
+        with Client(server.url) as client:
+            for at in range(10_000):
+                try:
+                    client.add(f"{who}/{at}", code=f"{who:02x}{at:04x}")
+                    stored.append(f"{who}/{at}")
+                except ServiceError as problem:
+                    if not stopping.is_set() or problem.status not in (None, 503):
+                        problems.append(problem)
+                    return
+
+    def look(_):
+        with Client(server.url) as client:
+            while True:
+                try:
+                    client.search(png(), k=3)
+                except ServiceError as problem:
+                    if not stopping.is_set() or problem.status not in (None, 503):
+                        problems.append(problem)
+                    return
+
+    threads = [threading.Thread(target=work, args=(who,)) for who in range(3) for work in (write, look)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1.0)
+    stopping.set()
+    started = time.monotonic()
+    assert server.end() == 0
+    assert time.monotonic() - started < 20
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert len(stored) > 3
+    with adsh.open_index(tmp_path / "index") as index:
+        assert None not in index.get(stored)
+        assert index.verify() == []
+    assert not [line for line in server.logged() if line["level"] != "info"]
+
+
+def test_an_accepted_request_is_answered_after_the_signal(made, tmp_path):
+    server = Process(made.model, made.index, log=tmp_path / "log.jsonl")
+    body = json.dumps({"code": "000000"}).encode()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
+        connection.sendall(head + body[:5])
+        time.sleep(0.3)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        connection.sendall(body[5:])
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+    with server.process:
+        assert server.process.wait(20) == 0
+
+
+def test_the_service_needs_no_torch_of_its_own():
+    code = (
+        "import sys\nsys.modules['torch'] = None\n"
+        "import adsh.serve.app, adsh.serve.run, adsh.cli.serve, adsh.client\n"
+        "from adsh.serve.coder import open_coder\nfrom pathlib import Path\n"
+        "try:\n    open_coder(Path('none'), 'onnx')\n"
+        "except Exception as problem:\n    assert 'torch' not in str(problem)\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_searches_by_many_clients_at_once_are_all_right(live):
+    async def ask(at):
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
+        try:
+            for step in range(20):
+                body = json.dumps({"code": f"{at:02x}00{step:02x}", "k": 1 + at % 5}).encode()
+                writer.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+                answer = json.loads(await reader.readexactly(length))
+                assert (answer["code"], len(answer["matches"])) == (f"{at:02x}00{step:02x}", 1 + at % 5)
+        finally:
+            writer.close()
+            await writer.wait_closed()
+
+    async def all_of_them():
+        await asyncio.gather(*(ask(at) for at in range(32)))
+
+    asyncio.run(all_of_them())

@@ -1,0 +1,58 @@
+"""Whatever fits the OpenAPI description, or does not, is answered without a failure of the server's own."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+
+schemathesis = pytest.importorskip("schemathesis", reason="made-up requests need: pip install schemathesis")
+
+EXAMPLES = int(os.environ.get("ADSH_SCHEMA_EXAMPLES", "8"))  # for each route and way
+
+
+def test_made_up_requests_never_break_the_server(start, made):
+    """Requests that fit the description, and requests that break it in one place."""
+    failures: list[dict] = []
+    client = start(
+        only_local=False,
+        images=made.photos,
+        write=lambda line: failures.append(line) if line["level"] == "error" else None,
+    )
+    schema = schemathesis.openapi.from_asgi("/openapi.json", client.app)
+    statuses: Counter[int] = Counter()
+    for found in schema.get_all_operations():
+        for mode in schemathesis.GenerationMode:
+
+            @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+            @given(case=found.ok().as_strategy(generation_mode=mode))
+            def ask(case):
+                response = case.call()
+                statuses[response.status_code] += 1
+                assert response.status_code < 500, failures
+                if response.status_code >= 400 and case.method != "HEAD":
+                    assert set(response.json()) == {"detail", "request_id"}
+                    assert "\n" not in response.json()["detail"]
+
+            with suppress(Unsatisfiable):  # nothing in it can be broken
+                ask()
+    print(dict(statuses))
+    assert min(statuses[200], statuses[422]) > EXAMPLES
+
+
+def test_every_route_is_described_with_an_example(start):
+    told = start(token="t").get("/openapi.json").json()
+    for path, methods in told["paths"].items():
+        for method, operation in methods.items():
+            assert operation["description"], (path, method)
+            if path.startswith("/v1"):
+                assert operation["security"] == [{"token": []}]
+                assert operation["responses"]["422"]["content"]["application/json"]["schema"]["$ref"].endswith(
+                    "ErrorAnswer"
+                )
+            if "application/json" in operation.get("requestBody", {}).get("content", {}):
+                assert operation["requestBody"]["content"]["application/json"]["examples"]
