@@ -32,8 +32,8 @@ install: $(VENV)/.everything  ## make .venv with every extra
 demo: $(VENV)/.dev  ## train on handwritten digits and write demo-report/report.html (seconds, on the CPU)
 	$(BIN)/adsh demo --out demo-report
 
-test: $(VENV)/.dev  ## run the tests
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.dev  ## run the tests, file by file on all cores
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 check: $(VENV)/.dev  ## lint, format check and strict types
 	$(BIN)/ruff check .
