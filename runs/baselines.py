@@ -12,7 +12,6 @@ method gives them, `map_network` with the database coded as the queries are.
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,6 +21,7 @@ import numpy as np
 import adsh
 from adsh.data import open_source, split
 from adsh.evaluate import metrics
+from adsh.experiments.measure import version_of_code
 from adsh.methods import DEEP, create
 
 FEATURES = "lite0_512.npy"
@@ -71,7 +71,7 @@ def main():
         }  # fmt: skip
         rows = json.loads(given.out.read_text()) if given.out.exists() else []
         there = [other for other in rows if all(other[key] == row[key] for key in KEY)]
-        if there and not given.again and (given.any_commit or there[0]["commit"] == commit()):
+        if there and not given.again and (given.any_commit or there[0]["commit"] == version_of_code()):
             continue
         if time.monotonic() - started > given.seconds:
             print(f"no time for {len(wanted) - place + 1} of {len(wanted)} runs", file=sys.stderr)
@@ -112,15 +112,9 @@ def measured(dataset, X, name, options, bits, protocol, seed):
         "map_network": judged(method.encode(database)), "seconds": round(seconds, 2),
         "seconds_codes": round(stages["codes"], 2) if stages else None,
         "seconds_hash_function": round(stages["hash function"], 2) if stages else None,
-        "device": "cpu", "commit": commit(), "features": FEATURES, "distinct_codes": len(np.unique(codes, axis=0)),
+        "device": "cpu", "commit": version_of_code(), "features": FEATURES,
+        "distinct_codes": len(np.unique(codes, axis=0)),
     }  # fmt: skip
-
-
-def commit():
-    """Which version of the code this is."""
-    if "ADSH_COMMIT" in os.environ:
-        return os.environ["ADSH_COMMIT"]
-    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
 
 
 if __name__ == "__main__":

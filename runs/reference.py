@@ -8,8 +8,6 @@ replaced; others are kept.
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +15,7 @@ from pathlib import Path
 import adsh
 from adsh.data import check_overlap, open_source, split
 from adsh.evaluate import evaluate_model
+from adsh.experiments.measure import version_of_code
 
 KEY = ("method", "preset", "network", "bits", "protocol", "seed")
 
@@ -69,7 +68,7 @@ def main():
                 "protocol": given.protocol, "seed": seed, "map_expected": round(learned.map_expected, 5),
                 "map_stable": round(learned.map_stable, 5), "map_network": round(network.map_expected, 5),
                 "seconds": round(sum(r["seconds"] for r in model.history_), 2), "device": str(model.device_),
-                "commit": commit(), "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
+                "commit": version_of_code(), "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
                 "size": given.size or model.recipe_.size, "k": given.k, "outer": model.recipe_.outer,
                 "compile": model.recipe_.compile,
                 "code_update_seconds": round(sum(r["code_update_seconds"] for r in model.history_), 3),
@@ -82,13 +81,6 @@ def main():
 
 def create(method, *, bits, **settings):
     return adsh.ADSH(bits, **settings) if method == "adsh" else adsh.methods.create(method, bits=bits, **settings)
-
-
-def commit():
-    """Which version of the code this is."""
-    if "ADSH_COMMIT" in os.environ:
-        return os.environ["ADSH_COMMIT"]
-    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
 
 
 if __name__ == "__main__":

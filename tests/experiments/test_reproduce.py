@@ -98,6 +98,15 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
     assert (outcome.kept, outcome.ran) == (2, 4)
 
 
+def test_what_is_done_can_be_shown_without_running_the_rest(tmp_path):
+    reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path)
+    outcome = reproduce(["table1"], CHEAP, tmp_path, run=False)
+    assert (outcome.ran, outcome.kept) == (0, 2)
+    assert "ITQ" in (tmp_path / "table1.md").read_text()
+    with pytest.raises(InputError, match="holds no cell of hyper"):
+        reproduce(["hyper"], CHEAP, tmp_path, run=False)
+
+
 def test_side_by_side_gives_the_same_rows(tmp_path):
     def rows(out):
         found = json.loads((out / "table1.json").read_text())

@@ -47,6 +47,7 @@ def command(
     ] = None,
     choose: Annotated[bool, typer.Option("--choose", help="First choose options on validation items.")] = False,
     largest: Annotated[int, typer.Option(help="Points at most, in scale.")] = 10**9,
+    run: Annotated[bool, typer.Option(help="Run the cells that are missing, or only show what is done.")] = True,
     jobs: Annotated[int, typer.Option(help="Cells run side by side.")] = 1,
     root: Root = None,
     device: Device = None,
@@ -72,7 +73,7 @@ def command(
     out = out or Path("results") / Path(dataset).stem
     try:
         with closing(_Bar()) as shown:
-            outcome = reproduce(what, setting, out, jobs=jobs, choose=choose, on_cell=shown)
+            outcome = reproduce(what, setting, out, jobs=jobs, choose=choose, run=run, on_cell=shown)
     except KeyboardInterrupt:
         raise Stopped("stopped; what is done is kept, and the same command goes on") from None
     for reason in dict.fromkeys(outcome.failed.values()):

@@ -55,12 +55,13 @@ def reproduce(
     *,
     jobs: int = 1,
     choose: bool = False,
+    run: bool = True,
     on_cell: OnCell | None = None,
 ) -> Outcome:
     """Runs the experiments named, `all` for every one, and writes tables, figures and rows to `out`.
 
     Cells that are done are not run again, whoever ran them. `jobs` run side by side, each in a process of its own.
-    With `choose`, options are first chosen on validation items.
+    With `choose`, options are first chosen on validation items. Without `run`, only what is done is shown.
     """
     out = Path(out)
     named = check(what)
@@ -78,7 +79,10 @@ def reproduce(
         plans = {name: [now[cell] for cell in cells] for name, cells in plans.items()}
     cells = list(dict.fromkeys(cell for planned in plans.values() for cell in planned))
     kept = sum(ledger.has(cell) for cell in cells)
-    runner.run(cells)
+    if run:
+        runner.run(cells)
+    if not any(map(ledger.has, cells)) and not runner.failed:
+        raise InputError(f"{out} holds no cell of {', '.join(named)}: run them first, with the same options")
     files, shown = {}, {}
     for name, planned in plans.items():
         done = list(ledger.done(planned))
