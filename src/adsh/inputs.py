@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .data import ArrayDataset, Dataset, Prepared, Sized, Split, check_overlap, prepare, split, without_overlap
+from .data.dataset import Subset
 from .data.readable import as_records
 from .errors import InputError
 from .networks import input_size
@@ -80,8 +81,9 @@ def draw(prepared: Prepared, protocol: str, seed: int, *, skip_copies: bool = Fa
 
 def for_model(dataset: Dataset, shape: Sequence[int], workers: int | None = None) -> Dataset:
     """The items as a model takes them that was fitted on items of this shape; nothing is read yet."""
-    if isinstance(dataset, ArrayDataset):
-        here: tuple[int, ...] = tuple(dataset.items.shape[1:])
+    whole = dataset.whole if isinstance(dataset, Subset) else dataset
+    if isinstance(whole, ArrayDataset):
+        here: tuple[int, ...] = tuple(whole.items.shape[1:])
         if len(here) != 3 or len(shape) != 3 or here[2] != 3 or here == tuple(shape):
             return dataset
     if len(shape) != 3:

@@ -136,6 +136,14 @@ def test_features_are_searched_by_rows(adsh, tmp_path):
         assert found[5]["matches"][0]["metadata"]["class"] == str(labels[5])
 
 
+def test_training_on_features_can_end_with_an_index(adsh, tmp_path):
+    labels = np.repeat([0, 1, 2], 30)
+    np.savez(tmp_path / "f.npz", features=np.eye(8, dtype=np.float32)[labels], labels=labels)
+    assert adsh("train", "f.npz", "--bits", 8, "--outer", 1, "--out", "m", "--index").status == 0
+    with package.open_index("m/index") as opened:
+        assert len(opened) == 90  # a tenth asked: all are put in, coded by the network
+
+
 def test_wrong_commands_are_answered_in_one_line(adsh, index, refused, tmp_path):
     assert "no index at zz: make one with adsh index build" in refused("index", "info", "zz")
     assert adsh("index", "build", index, "--model", "m", "--json").json["already"] == 54
