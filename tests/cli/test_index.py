@@ -138,7 +138,7 @@ def test_features_are_searched_by_rows(adsh, tmp_path):
 
 def test_training_on_features_can_end_with_an_index(adsh, tmp_path):
     labels = np.repeat([0, 1, 2], 30)
-    np.savez(tmp_path / "f.npz", features=np.eye(8, dtype=np.float32)[labels], labels=labels)
+    np.savez(tmp_path / "f.npz", features=np.random.default_rng(0).normal(size=(90, 8)), labels=labels)
     assert adsh("train", "f.npz", "--bits", 8, "--outer", 1, "--out", "m", "--index").status == 0
     with package.open_index("m/index") as opened:
         assert len(opened) == 90  # a tenth asked: all are put in, coded by the network
