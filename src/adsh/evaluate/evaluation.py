@@ -129,7 +129,7 @@ def evaluate_model(
     parts, run = _about(model)
     return evaluate_codings(
         model.encode(queries),
-        {LEARNED: codes, NETWORK: model.encode_database(database)},
+        {LEARNED: codes, coded_by(model): model.encode_database(database)},
         queries,
         query_labels,
         database,
@@ -143,6 +143,11 @@ def evaluate_model(
         about={**run, **(about or {})},
         history=[dict(record) for record in model.history_],
     )
+
+
+def coded_by(model: Fitted) -> str:
+    """The column of a database that the model codes as it codes queries."""
+    return HASHED if getattr(model, "network", None) is None else NETWORK
 
 
 def _about(model: Fitted) -> tuple[list[str], dict[str, Any]]:

@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 
 from .cases import Case, Shown
-from .evaluation import COLUMNS, LEARNED, NETWORK, Evaluation
+from .evaluation import COLUMNS, HASHED, LEARNED, NETWORK, Evaluation
 
 _WIDE = ("map_by_bits", "hamming", "correlation")
 
@@ -54,9 +54,14 @@ def _subtitle(evaluations: Sequence[Evaluation]) -> str:
 
 def _cards(evaluation: Evaluation) -> str:
     cards = []
-    for name, words in ((LEARNED, "MAP, codes as learned"), (NETWORK, "MAP, database coded by the network")):
+    told = {
+        LEARNED: "codes as learned",
+        NETWORK: "database coded by the network",
+        HASHED: "database coded as queries are",
+    }
+    for name, words in told.items():
         if name in evaluation.columns:
-            cards.append((f"{evaluation.columns[name].map_expected:.4f}", words))
+            cards.append((f"{evaluation.columns[name].map_expected:.4f}", f"MAP, {words}"))
     first = next(iter(evaluation.columns.values()))
     size = (evaluation.bits + 7) // 8
     cards.append((f"{evaluation.bits} bits", f"{size} byte{'s' if size > 1 else ''} an item"))

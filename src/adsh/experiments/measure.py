@@ -12,7 +12,8 @@ import numpy as np
 
 from .. import __version__
 from ..estimator import ADSH
-from ..evaluate import evaluate_model
+from ..evaluate import LEARNED, evaluate_model
+from ..evaluate.evaluation import coded_by
 from ..methods import DEEP, create
 from .cell import Cell
 from .paper import printed
@@ -59,7 +60,7 @@ def judged(cell: Cell, data: Data) -> Record:
     evaluation = evaluate_model(
         model, at(items, asking), data.labels.take(asking), given, data.labels.take(database), k=data.k, cases=0
     )
-    learned, network = evaluation.columns["learned"], evaluation.columns["network"]
+    learned, network = evaluation.columns[LEARNED], evaluation.columns[coded_by(model)]
     at_k = dict(zip(learned.ks, learned.precision, strict=True))
     return {
         **about(cell, data),
