@@ -8,6 +8,7 @@ import threading
 import numpy as np
 
 import adsh
+from adsh.index import embedded
 from tests.index.cases import keys, random_codes
 from tests.index.kills import ROOT, acknowledged, kill_once
 
@@ -120,4 +121,19 @@ def test_one_handle_serves_several_threads(tmp_path):
             thread.join()
         assert problems == []
         assert len(index) == 400 - 30 + 40
+        assert index.verify() == []
+
+
+def test_a_snapshot_replaced_by_another_while_all_is_read_is_no_damage(tmp_path, monkeypatch):
+    read = embedded.read_snapshot
+    with adsh.open_index(tmp_path / "i", bits=16) as index, adsh.open_index(tmp_path / "i") as other:
+        other.add(keys(30), random_codes(30, 16))
+        other.compact()
+
+        def replaced(path):
+            other.add(["one more"], random_codes(1, 16))
+            other.compact()  # unlinks the snapshot that is about to be read
+            return read(path)
+
+        monkeypatch.setattr(embedded, "read_snapshot", replaced)
         assert index.verify() == []

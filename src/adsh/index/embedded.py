@@ -275,14 +275,24 @@ class EmbeddedIndex(Index):
             count = 0 if rows is None else len(rows)
             if count != state.items or total != state.sum:
                 problems.append(f"{count} items are there and {state.items} were stored")
-            if state.snapshot:
-                read_snapshot(self.folder / state.snapshot)
+            self._check_snapshot(state)
             held = parts.rows()
             if (rows is None) != (held is None) or (rows is not None and held is not None and not rows.equals(held)):
                 problems.append(_DIFFER)
             return problems
         except (AdshError, SnapshotDamaged) as problem:
             return [str(problem)]
+
+    def _check_snapshot(self, state: State) -> None:
+        """Reads the state's snapshot; one that another process has replaced since need not be there any more."""
+        if not state.snapshot:
+            return
+        try:
+            read_snapshot(self.folder / state.snapshot)
+        except SnapshotDamaged:
+            with self._view.lock, self._view.store.reading() as later:
+                if later.snapshot == state.snapshot:
+                    raise
 
     def info(self) -> dict[str, Any]:
         """What the index holds and how it is searched."""
