@@ -15,7 +15,22 @@ import typer
 
 from .. import __version__
 from ..errors import AdshError, AdshWarning, first_line
-from . import compare, data, demo, encode, evaluate, export, features, index, info, reproduce, search, serve, train
+from . import (
+    compare,
+    data,
+    demo,
+    doctor,
+    encode,
+    evaluate,
+    export,
+    features,
+    index,
+    info,
+    reproduce,
+    search,
+    serve,
+    train,
+)
 from .show import Stopped, say
 
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this typer keeps click
@@ -27,7 +42,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: rich alone would take the time that help may take
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, features, train, encode, evaluate, compare, info, search, serve, export, reproduce):
+for verb in (demo, features, train, encode, evaluate, compare, info, search, serve, export, reproduce, doctor):
     app.command(verb.__name__.rpartition(".")[2], epilog=f"Example:  {verb.EXAMPLE}")(verb.command)
 app.add_typer(data.app)
 app.add_typer(index.app)

