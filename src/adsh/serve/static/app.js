@@ -1,0 +1,281 @@
+// The page: what is asked, what came back, and what to say meanwhile. The address tells the query, so that links and the
+// back button work: #key=… and #code=…; pictures are remembered until the page is closed.
+
+import { Failure, info as askInfo, Pictures, search } from "./api.js";
+import { bitsOf, strip } from "./bits.js";
+import { byId, count, el } from "./dom.js";
+import { tabs, themeButton } from "./look.js";
+import { options } from "./options.js";
+import { showQuality } from "./quality.js";
+import { apart, card, picture, skeletons } from "./results.js";
+import { askToken } from "./token.js";
+
+const FORMATS = "a JPEG, PNG, GIF, WebP, BMP or AVIF file";
+const RETRIES = 5; // times that a busy server is asked again by itself
+
+let info = null;
+let wanted = () => ({});
+let query = null; // {image, name} or {key} or {code}
+let pictures = new Pictures(); // of the results that are shown
+let thumb = ""; // the query's own picture, as a blob: URL
+let underWay = null;
+let retry = 0;
+const uploads = []; // the pictures asked with so far, for the back button
+
+const { openSearch } = tabs();
+const say = (text) => (byId("said").textContent = text);
+
+// What goes wrong ---------------------------------------------------------------------------------------------------
+
+function notice(title, text, action, run) {
+  clearTimeout(retry);
+  const button = action && el("button", { type: "button", class: "plain", click: run }, action);
+  byId("notice").replaceChildren(el("div", {}, el("h2", {}, title), el("p", {}, text)), ...(button ? [button] : []));
+  byId("notice").hidden = false;
+}
+
+function quiet() {
+  clearTimeout(retry);
+  byId("notice").hidden = true;
+  byId("notice").replaceChildren();
+}
+
+/** Says what went wrong; `again` does it once more. */
+function explain(problem, again, tries = 0) {
+  if (!(problem instanceof Failure)) throw problem;
+  say("");
+  if (problem.kind === "token") {
+    notice("This service needs a token", "Whoever runs it can give you one.", "Enter the token", () => signIn(again));
+  } else if (problem.kind === "unreachable") {
+    notice("The server does not answer", problem.message, "Try again", () => again());
+  } else if (problem.kind === "busy") {
+    const wait = Math.min(problem.wait || 2, 30);
+    const more = tries < RETRIES;
+    const text = more ? `${problem.message.replace(/[.:].*$/, "")}. Asking again in ${count(wait, "second")}.` : problem.message;
+    notice("The server is busy", text, "Try now", () => again());
+    if (more) retry = setTimeout(() => again(tries + 1), wait * 1000);
+  } else {
+    notice(query?.image && problem.status === 422 ? "This picture cannot be used" : "That did not work", problem.message);
+  }
+}
+
+async function signIn(then) {
+  const told = await askToken();
+  if (told) {
+    quiet();
+    then();
+  } else explain(new Failure("token", ""), then);
+}
+
+// Searching ---------------------------------------------------------------------------------------------------------
+
+async function run({ focus = false, tries = 0 } = {}) {
+  underWay?.abort();
+  if (!query || !info) return;
+  const mine = (underWay = new AbortController());
+  const results = byId("results");
+  const asked = query;
+  quiet();
+  byId("empty").replaceChildren();
+  results.setAttribute("aria-busy", "true");
+  if (!results.querySelector(".card .distance")) {
+    pictures.close();
+    results.replaceChildren(...skeletons(Math.min(wanted().k, 24)));
+  }
+  say("Searching…");
+  try {
+    const { name, ...question } = asked;
+    const answer = await search(question, wanted(), mine.signal);
+    show(answer, asked);
+    if (focus) {
+      byId("asked").focus({ preventScroll: true });
+      const top = byId("code").getBoundingClientRect().top;
+      if (top < 0 || top > innerHeight) byId("code").scrollIntoView();
+    }
+  } catch (problem) {
+    if (problem.name === "AbortError") return;
+    clear();
+    explain(problem, (count = 0) => run({ focus, tries: count }), tries);
+  } finally {
+    if (underWay === mine) results.removeAttribute("aria-busy");
+  }
+}
+
+const nameOf = (asked) => asked.name ?? asked.key ?? `code ${asked.code}`;
+
+function show(answer, asked) {
+  const { matches, bits } = answer;
+  const own = bitsOf(answer.code, bits);
+  const shown = new Pictures();
+  byId("results").replaceChildren(...matches.map((match) => card(match, info.images ? shown : null, own)));
+  pictures.close();
+  pictures = shown;
+  byId("code").hidden = byId("bar").hidden = false;
+  byId("asked").textContent = `The code of ${asked.code ? "your search" : nameOf(asked)}`;
+  byId("hex").textContent = answer.code;
+  byId("strip").replaceChildren(strip(own));
+  byId("strip").setAttribute("aria-label", `The ${bits} bits of the code: ${own.join("")}`);
+  byId("count").textContent = matches.length ? count(matches.length, "result") : "Nothing found";
+  byId("order").textContent = spread(matches);
+  if (!matches.length) {
+    byId("empty").replaceChildren(el("p", {}, "Nothing is that near. Allow a larger distance, or take the filter away."));
+  }
+  const least = matches.length ? `, nearest ${count(matches[0].distance, "bit")} away` : "";
+  say(matches.length ? `${count(matches.length, "result")}${least}` : "Nothing found");
+  document.title = `${nameOf(asked)} · ${count(matches.length, "result")} · adsh`;
+}
+
+/** How far the results are, from the first to the last. */
+function spread(matches) {
+  if (!matches.length) return "";
+  const [near, far] = [apart(matches[0].distance), apart(matches.at(-1).distance)];
+  return near === far ? `all ${near === "same code" ? "with the same code" : near}` : `nearest ${near}, farthest ${far}`;
+}
+
+/** Takes the results away. */
+function clear() {
+  pictures.close();
+  byId("results").replaceChildren();
+  byId("empty").replaceChildren();
+  byId("code").hidden = byId("bar").hidden = true;
+  document.title = "Image search · adsh";
+}
+
+/** Before anything was asked: what to do, and items to start from. */
+function welcome() {
+  clear();
+  if (!info.items) {
+    byId("empty").replaceChildren(
+      el("h2", {}, "The index is empty"),
+      el("p", {}, "There is nothing to find yet. Put pictures into it, and search again:"),
+      el("pre", { tabindex: "0", "aria-label": "Command" }, el("code", {}, "adsh index add INDEX photos/")),
+    );
+    return;
+  }
+  const examples = info.examples ?? [];
+  pictures = new Pictures();
+  byId("empty").replaceChildren(
+    el("h2", {}, info.takes_images ? "Find what looks like your picture" : "Find what is like an item"),
+    el("p", {}, info.takes_images ? `Choose, drop or paste one. ${examples.length ? "Or start from an item of the index:" : ""}` : "Give its key or a code, or start from one of these:"),
+  );
+  byId("results").replaceChildren(...examples.map((item) => card(item, info.images ? pictures : null, null)));
+}
+
+// The query ---------------------------------------------------------------------------------------------------------
+
+function showQuery() {
+  URL.revokeObjectURL(thumb);
+  thumb = query?.image ? URL.createObjectURL(query.image) : "";
+  const place = byId("thumb");
+  place.replaceChildren();
+  if (thumb) place.append(el("img", { src: thumb, alt: `Your picture, ${query.name}` }));
+  else if (query?.key) place.append(picture(query.key, info.images ? new Pictures() : null));
+  byId("drop").classList.toggle("has", Boolean(query && !query.code));
+  byId("drop-word").textContent = query ? "Choose another picture" : "Choose a picture";
+  byId("text").value = query?.key ?? query?.code ?? "";
+}
+
+/** What the address asks for, unless it is asked already. */
+function route({ focus = false } = {}) {
+  const [, kind, text] = /^#(key|code)=(.*)$/s.exec(location.hash) ?? [];
+  const next = kind ? { [kind]: decodeURIComponent(text) } : (uploads[history.state?.upload] ?? null);
+  if (next && query && next.image === query.image && next.key === query.key && next.code === query.code) return;
+  query = next;
+  quiet();
+  showQuery();
+  openSearch();
+  if (query) run({ focus });
+  else {
+    underWay?.abort();
+    say("");
+    welcome();
+  }
+}
+
+/** Searches with a file, if it can be a picture. */
+function take(file) {
+  if (!info) return;
+  openSearch();
+  if (!file) return notice("That is no picture's file", `Save the picture first, then choose ${FORMATS}.`);
+  if (!info.takes_images) return notice("This model takes no pictures", "It was trained on features: search by a key or a code.");
+  const name = file.name || "pasted picture";
+  if (file.type && !file.type.startsWith("image/")) return notice("That is not a picture", `${name} is of another kind: choose ${FORMATS}.`);
+  if (file.size > info.limits.max_body - 4096) {
+    const most = (info.limits.max_body / 2 ** 20).toLocaleString("en", { maximumFractionDigits: 1 });
+    return notice("This picture is too large", `${name} is larger than the ${most} MiB that this service takes: choose a smaller one.`);
+  }
+  uploads.push({ image: file, name });
+  history.pushState({ upload: uploads.length - 1 }, "", location.pathname + location.search);
+  route();
+}
+
+function listen() {
+  const [drop, file] = [byId("drop"), byId("file")];
+  drop.addEventListener("click", () => file.click());
+  file.addEventListener("change", () => {
+    if (file.files.length) take(file.files[0]);
+    file.value = ""; // so that the same one can be chosen again
+  });
+  let inside = 0; // drags enter and leave every element on their way
+  const over = (change) => {
+    inside = Math.max(0, change);
+    document.body.classList.toggle("dragging", inside > 0);
+  };
+  addEventListener("dragenter", (event) => (event.preventDefault(), over(inside + 1)));
+  addEventListener("dragleave", () => over(inside - 1));
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    over(0);
+    take(event.dataTransfer.files[0]);
+  });
+  addEventListener("paste", (event) => {
+    const [pasted] = event.clipboardData.files;
+    if (!pasted) return; // a text, for the field
+    event.preventDefault();
+    take(pasted);
+  });
+  byId("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = byId("text").value.trim();
+    if (!text || !info) return;
+    const isCode = text.length === 2 * Math.ceil(info.bits / 8) && /^[0-9a-f]+$/i.test(text);
+    const hash = `#${isCode ? "code" : "key"}=${encodeURIComponent(text)}`;
+    if (hash === location.hash) run();
+    else location.hash = hash;
+  });
+  document.querySelector(".skip").addEventListener("click", (event) => (event.preventDefault(), byId("main").focus()));
+  addEventListener("popstate", () => info && route({ focus: Boolean(location.hash) }));
+}
+
+// The start ---------------------------------------------------------------------------------------------------------
+
+async function start(tries = 0) {
+  quiet();
+  say("Loading…");
+  if (!byId("results").children.length) byId("results").replaceChildren(...skeletons(6));
+  try {
+    info = await askInfo();
+  } catch (problem) {
+    byId("results").replaceChildren();
+    if (problem.kind === "token") return signIn(start);
+    return explain(problem, start, tries);
+  }
+  say("");
+  const { items, bits, version } = info;
+  byId("about").textContent = `${count(items, "item")}, ${bits} bits each`;
+  byId("version").textContent = `adsh ${version}`;
+  byId("drop").disabled = !info.takes_images;
+  if (!info.takes_images) byId("drop-hint").textContent = "this model takes features, not pictures";
+  wanted = options(info, () => run());
+  showQuality(byId("quality"), info);
+  route();
+}
+
+themeButton();
+const wide = matchMedia("(min-width: 52rem)");
+const unfold = () => (byId("options").open = wide.matches);
+wide.addEventListener("change", unfold);
+unfold();
+listen();
+start();
