@@ -19,6 +19,7 @@ let query = null; // {image, name} or {key} or {code}
 let pictures = new Pictures(); // of the results that are shown
 let thumb = ""; // the query's own picture, as a blob: URL
 let underWay = null;
+let early = null; // a file that came before the page knew what is served
 let retry = 0;
 const uploads = []; // the pictures asked with so far, for the back button
 
@@ -32,6 +33,7 @@ function notice(title, text, action, run) {
   const button = action && el("button", { type: "button", class: "plain", click: run }, action);
   byId("notice").replaceChildren(el("div", {}, el("h2", {}, title), el("p", {}, text)), ...(button ? [button] : []));
   byId("notice").hidden = false;
+  byId("notice").scrollIntoView({ block: "nearest" });
 }
 
 function quiet() {
@@ -194,7 +196,10 @@ function route({ focus = false } = {}) {
 
 /** Searches with a file, if it can be a picture. */
 function take(file) {
-  if (!info) return;
+  if (!info) {
+    early = file;
+    return;
+  }
   openSearch();
   if (!file) return notice("That is no picture's file", `Save the picture first, then choose ${FORMATS}.`);
   if (!info.takes_images) return notice("This model takes no pictures", "It was trained on features: search by a key or a code.");
@@ -253,11 +258,12 @@ function listen() {
 async function start(tries = 0) {
   quiet();
   say("Loading…");
-  if (!byId("results").children.length) byId("results").replaceChildren(...skeletons(6));
+  if (!byId("results").children.length) byId("results").replaceChildren(...skeletons(12));
   try {
     info = await askInfo();
   } catch (problem) {
-    byId("results").replaceChildren();
+    clear();
+    byId("results").removeAttribute("aria-busy");
     if (problem.kind === "token") return signIn(start);
     return explain(problem, start, tries);
   }
@@ -269,7 +275,10 @@ async function start(tries = 0) {
   if (!info.takes_images) byId("drop-hint").textContent = "this model takes features, not pictures";
   wanted = options(info, () => run());
   showQuality(byId("quality"), info);
+  byId("results").removeAttribute("aria-busy");
   route();
+  if (early) take(early);
+  early = null;
 }
 
 themeButton();

@@ -63,7 +63,7 @@ function number(name, column, at) {
     { class: "number", "aria-label": column.title },
     el("h2", {}, el("span", { class: `swatch ${name}`, "aria-hidden": "true" }), capital(column.title)),
     el("p", { class: "soft" }, MEANING[name] ?? ""),
-    el("p", { class: "big" }, el("b", {}, figure(column.map_expected)), el("span", { class: "soft" }, " MAP (mean average precision; 1 is perfect)")),
+    el("p", { class: "big" }, el("b", {}, figure(column.map_expected)), el("span", { class: "soft" }, " mean average precision (MAP)")),
     el(
       "dl",
       {},
