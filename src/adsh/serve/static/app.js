@@ -11,17 +11,19 @@ import { apart, card, picture, skeletons } from "./results.js";
 import { askToken } from "./token.js";
 
 const FORMATS = "a JPEG, PNG, GIF, WebP, BMP or AVIF file";
+const NARROW = "Nothing is that near. Allow a larger distance, or take the filter away.";
 const RETRIES = 5; // times that a busy server is asked again by itself
 
 let info = null;
 let wanted = () => ({});
 let query = null; // {image, name} or {key} or {code}
 let pictures = new Pictures(); // of the results that are shown
-let thumb = ""; // the query's own picture, as a blob: URL
+let thumb = ""; // the query's own picture: a blob: URL of a file,
+let thumbPicture = new Pictures(); // or that of an item
 let underWay = null;
 let early = null; // a file that came before the page knew what is served
 let retry = 0;
-const uploads = []; // the pictures asked with so far, for the back button
+const uploads = new Map(); // the pictures asked with so far, for the back button
 
 const { openSearch } = tabs();
 const say = (text) => (byId("said").textContent = text);
@@ -76,7 +78,7 @@ async function run({ focus = false, tries = 0 } = {}) {
   if (!query || !info) return;
   const mine = (underWay = new AbortController());
   const results = byId("results");
-  const asked = query;
+  const current = query;
   quiet();
   byId("empty").replaceChildren();
   results.setAttribute("aria-busy", "true");
@@ -86,9 +88,9 @@ async function run({ focus = false, tries = 0 } = {}) {
   }
   say("Searching…");
   try {
-    const { name, ...question } = asked;
+    const { name, ...question } = current;
     const answer = await search(question, wanted(), mine.signal);
-    show(answer, asked);
+    show(answer, current);
     if (focus) {
       byId("asked").focus({ preventScroll: true });
       const top = byId("code").getBoundingClientRect().top;
@@ -97,15 +99,15 @@ async function run({ focus = false, tries = 0 } = {}) {
   } catch (problem) {
     if (problem.name === "AbortError") return;
     clear();
-    explain(problem, (count = 0) => run({ focus, tries: count }), tries);
+    explain(problem, (times = 0) => run({ focus, tries: times }), tries);
   } finally {
     if (underWay === mine) results.removeAttribute("aria-busy");
   }
 }
 
-const nameOf = (asked) => asked.name ?? asked.key ?? `code ${asked.code}`;
+const nameOf = ({ name, key, code }) => name ?? key ?? `code ${code}`;
 
-function show(answer, asked) {
+function show(answer, query) {
   const { matches, bits } = answer;
   const own = bitsOf(answer.code, bits);
   const shown = new Pictures();
@@ -113,25 +115,24 @@ function show(answer, asked) {
   pictures.close();
   pictures = shown;
   byId("code").hidden = byId("bar").hidden = false;
-  byId("asked").textContent = `The code of ${asked.code ? "your search" : nameOf(asked)}`;
+  byId("asked").textContent = `The code of ${query.code ? "your search" : nameOf(query)}`;
   byId("hex").textContent = answer.code;
   byId("strip").replaceChildren(strip(own));
   byId("strip").setAttribute("aria-label", `The ${bits} bits of the code: ${own.join("")}`);
   byId("count").textContent = matches.length ? count(matches.length, "result") : "Nothing found";
-  byId("order").textContent = spread(matches);
-  if (!matches.length) {
-    byId("empty").replaceChildren(el("p", {}, "Nothing is that near. Allow a larger distance, or take the filter away."));
-  }
+  byId("order").textContent = spread(answer);
+  if (!matches.length) byId("empty").replaceChildren(...(info.items ? [el("p", {}, NARROW)] : emptyIndex()));
   const least = matches.length ? `, nearest ${count(matches[0].distance, "bit")} away` : "";
   say(matches.length ? `${count(matches.length, "result")}${least}` : "Nothing found");
-  document.title = `${nameOf(asked)} · ${count(matches.length, "result")} · adsh`;
+  document.title = `${nameOf(query)} · ${count(matches.length, "result")} · adsh`;
 }
 
 /** How far the results are, from the first to the last. */
-function spread(matches) {
+function spread({ matches, reranked }) {
   if (!matches.length) return "";
   const [near, far] = [apart(matches[0].distance), apart(matches.at(-1).distance)];
-  return near === far ? `all ${near === "same code" ? "with the same code" : near}` : `nearest ${near}, farthest ${far}`;
+  if (near !== far) return `nearest ${near}, farthest ${far}`;
+  return `all ${matches[0].distance ? near : "with the same code"}${reranked ? ", ordered by looks" : ""}`;
 }
 
 /** Takes the results away. */
@@ -143,15 +144,17 @@ function clear() {
   document.title = "Image search · adsh";
 }
 
+const emptyIndex = () => [
+  el("h2", {}, "The index is empty"),
+  el("p", {}, "There is nothing to find yet. Put pictures into it, and search again:"),
+  el("pre", { tabindex: "0", "aria-label": "Command" }, el("code", {}, "adsh index add INDEX photos/")),
+];
+
 /** Before anything was asked: what to do, and items to start from. */
 function welcome() {
   clear();
   if (!info.items) {
-    byId("empty").replaceChildren(
-      el("h2", {}, "The index is empty"),
-      el("p", {}, "There is nothing to find yet. Put pictures into it, and search again:"),
-      el("pre", { tabindex: "0", "aria-label": "Command" }, el("code", {}, "adsh index add INDEX photos/")),
-    );
+    byId("empty").replaceChildren(...emptyIndex());
     return;
   }
   const examples = info.examples ?? [];
@@ -167,20 +170,31 @@ function welcome() {
 
 function showQuery() {
   URL.revokeObjectURL(thumb);
+  thumbPicture.close();
+  thumbPicture = new Pictures();
   thumb = query?.image ? URL.createObjectURL(query.image) : "";
   const place = byId("thumb");
   place.replaceChildren();
   if (thumb) place.append(el("img", { src: thumb, alt: `Your picture, ${query.name}` }));
-  else if (query?.key) place.append(picture(query.key, info.images ? new Pictures() : null));
+  else if (query?.key) place.append(picture(query.key, info.images ? thumbPicture : null));
   byId("drop").classList.toggle("has", Boolean(query && !query.code));
   byId("drop-word").textContent = query ? "Choose another picture" : "Choose a picture";
   byId("text").value = query?.key ?? query?.code ?? "";
 }
 
-/** What the address asks for, unless it is asked already. */
+/** The query in the address, if there is one. */
+function asked() {
+  const [, kind, text] = /^#(key|code)=(.+)$/s.exec(location.hash) ?? [];
+  try {
+    return kind && { [kind]: decodeURIComponent(text) };
+  } catch {
+    return undefined; // a link that was cut
+  }
+}
+
+/** Asks what the address says, unless it is asked already. */
 function route({ focus = false } = {}) {
-  const [, kind, text] = /^#(key|code)=(.*)$/s.exec(location.hash) ?? [];
-  const next = kind ? { [kind]: decodeURIComponent(text) } : (uploads[history.state?.upload] ?? null);
+  const next = asked() ?? uploads.get(history.state?.upload) ?? null;
   if (next && query && next.image === query.image && next.key === query.key && next.code === query.code) return;
   query = next;
   quiet();
@@ -209,8 +223,9 @@ function take(file) {
     const most = (info.limits.max_body / 2 ** 20).toLocaleString("en", { maximumFractionDigits: 1 });
     return notice("This picture is too large", `${name} is larger than the ${most} MiB that this service takes: choose a smaller one.`);
   }
-  uploads.push({ image: file, name });
-  history.pushState({ upload: uploads.length - 1 }, "", location.pathname + location.search);
+  const upload = `${performance.timeOrigin}/${uploads.size}`; // no other visit of the page has it
+  uploads.set(upload, { image: file, name });
+  history.pushState({ upload }, "", location.pathname + location.search);
   route();
 }
 

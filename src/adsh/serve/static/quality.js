@@ -44,7 +44,7 @@ function figures(judged) {
       el("b", {}, percent(right)),
       " are of the same kind, on average.",
     ),
-    el("p", { class: "soft" }, `Measured with ${count(judged.queries, "query", "queries")} over ${count(judged.database, "item")}, ${judged.bits} bits each.`),
+    el("p", { class: "soft" }, `Measured with ${count(judged.queries, "query", "queries")} over ${count(judged.database, "item")}, ${judged.bits} bits each. MAP, the mean average precision, is 1 where all of the same kind come first.`),
     el("div", { class: "numbers" }, columns.map(([name, column]) => number(name, column, at))),
     el(
       "div",
@@ -63,7 +63,7 @@ function number(name, column, at) {
     { class: "number", "aria-label": column.title },
     el("h2", {}, el("span", { class: `swatch ${name}`, "aria-hidden": "true" }), capital(column.title)),
     el("p", { class: "soft" }, MEANING[name] ?? ""),
-    el("p", { class: "big" }, el("b", {}, figure(column.map_expected)), el("span", { class: "soft" }, " mean average precision (MAP)")),
+    el("p", { class: "big" }, el("b", {}, figure(column.map_expected)), el("span", { class: "soft" }, " MAP")),
     el(
       "dl",
       {},
