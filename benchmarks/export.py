@@ -85,7 +85,7 @@ def measured(root: Path, paths: list[Path], mirror: bool, times: int) -> dict[st
         "bits_that_differ": int((unpack(model.encode(files), BITS) != unpack(coded.codes, BITS)).sum()),
         "torch network": rate(lambda: model.encode(pixels), n, times),
         "torch files": rate(lambda: model.encode(files), n, times),
-        "onnx network": rate(lambda: coder._coded(pixels), n, times),
+        "onnx network": rate(lambda: coder.code_inputs(pixels), n, times),
     }
     for size in BATCHES:
         figures[f"onnx files, {size} at once"] = rate(lambda size=size: in_batches(coder, paths, size), n, times)

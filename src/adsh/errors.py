@@ -17,6 +17,10 @@ class TrainingError(AdshError, RuntimeError):
     """Training could not go on, for instance because the outputs stopped being finite."""
 
 
+class ExportError(AdshError, RuntimeError):
+    """An exported model does not give what the model gives."""
+
+
 class FolderError(AdshError, OSError):
     """A folder, of a model or a report, that cannot be read or written."""
 

@@ -14,7 +14,7 @@ from torch import nn
 
 from . import __version__
 from .deep_model import DeepModel
-from .errors import AdshError, FolderError, InputError
+from .errors import ExportError, FolderError, InputError
 from .estimator import load
 from .files import check_writable, replacing
 from .hamming.bits import Codes, bytes_for, pack, unpack
@@ -28,10 +28,6 @@ FORMATS = ("onnx",)
 TOLERANCE = 1e-3  # of the largest output; float32 alone makes differences of about 1e-6
 
 Floats = NDArray[np.float32]
-
-
-class ExportError(AdshError, RuntimeError):
-    """The exported model does not give what the model gives."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +108,7 @@ def _check(model: Fitted, coder: OnnxCoder) -> float:
     for count in (1, 3):  # any number at once
         inputs = _examples(model, count)
         codes, outputs = _by_the_model(model, inputs)
-        coded = coder._coded(inputs)
+        coded = coder.code_inputs(inputs)
         scale = max(float(np.abs(outputs).max()), 1e-30)
         difference = float(np.abs(coded.outputs - outputs).max()) / scale
         clear = np.abs(outputs) > TOLERANCE * scale

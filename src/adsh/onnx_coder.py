@@ -16,6 +16,7 @@ from PIL import Image
 
 from .coded import Coded
 from .data.images import as_pixels
+from .data.readers import in_order, worker_count
 from .data.sized import fit
 from .errors import FolderError, InputError, MissingExtraError, first_line
 from .hamming.bits import bytes_for
@@ -28,28 +29,30 @@ _BATCH = 32  # items that go through the network at once: activations of large i
 class OnnxCoder:
     """Codes pictures, or features, by the model in a folder that `adsh export` wrote.
 
-    threads    that work on one batch; one a core unless given
+    threads    that decode pictures and work on one batch; one a core unless given
 
-    Several threads may call it at once. `bits`, `fingerprint` (of the model, as an index records it), `vector_size` (0
-    for none) and `classes` tell of the model.
+    Several threads may call it at once. Of the model it tells `bits`, `fingerprint` (as an index records it),
+    `vector_size` (0 for none), `size` (the side that pictures are brought to; 0 where they are not) and `classes`.
     """
 
     def __init__(self, folder: str | Path, threads: int | None = None) -> None:
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise InputError(f"threads={threads!r}: give a whole number of at least 1, or None for one a core")
         path, self.about = read(Path(folder))
-        self._session: Any = _session(path, threads)
+        self._threads = worker_count(threads)
+        self._session: Any = _session(path, self._threads)
         self.bits, self.fingerprint = self.about.bits, self.about.fingerprint
         self.vector_size, self.classes = self.about.vector_size, self.about.classes
-        self.size = self.about.size or 0  # the side that pictures are brought to; 0 where they are taken as they come
+        self.size = self.about.size or 0
 
     def code(self, images: Sequence[Image.Image]) -> Coded:
         """The codes of pictures, of any size; paths and the bytes of image files are taken too."""
         shape = _picture_shape(self.about)
         inputs = np.empty((len(images), *shape), dtype=np.uint8)
-        for at, image in enumerate(images):
-            inputs[at] = self._pixels(image, shape)
-        return self._coded(inputs)
+        pixels = in_order(lambda image: self._pixels(image, shape), images, self._threads if len(images) > 1 else 0)
+        for at, one in enumerate(pixels):
+            inputs[at] = one
+        return self.code_inputs(inputs)
 
     def code_features(self, features: Any) -> Coded:
         """The codes of (n, d) features, for a model that was fitted on such."""
@@ -63,7 +66,7 @@ class OnnxCoder:
         inputs = np.ascontiguousarray(array, dtype=np.float32)
         if not np.isfinite(inputs).all():
             raise InputError("features hold NaN, infinity or a value beyond float32: clean or scale them")
-        return self._coded(inputs)
+        return self.code_inputs(inputs)
 
     def close(self) -> None:
         """Frees the model; nothing can be coded afterwards."""
@@ -80,7 +83,8 @@ class OnnxCoder:
             )
         return pixels
 
-    def _coded(self, inputs: NDArray[Any]) -> Coded:
+    def code_inputs(self, inputs: NDArray[Any]) -> Coded:
+        """The codes of what the graph takes, made ready already."""
         session = self._session
         if session is None:
             raise InputError("this coder is closed: make another")
@@ -103,13 +107,13 @@ def _picture_shape(about: About) -> tuple[int, ...]:
     return about.shape
 
 
-def _session(path: Path, threads: int | None) -> Any:
+def _session(path: Path, threads: int) -> Any:
     try:
         import onnxruntime
     except ImportError:
         raise MissingExtraError("coding from ONNX needs onnxruntime: pip install onnxruntime") from None
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or 0
+    options.intra_op_num_threads = threads
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # cores are shared with decoding
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

@@ -45,11 +45,6 @@ def describe(model: Path, facts: dict[str, Any]) -> str:
     return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
 
 
-def holds_export(folder: Path) -> bool:
-    """Whether a model was exported there."""
-    return (find_whole(folder) / ABOUT).is_file()
-
-
 def read(folder: Path) -> tuple[Path, About]:
     """The model file of an export and what is said of it, once both are known to be whole."""
     folder = find_whole(folder)

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from .coding import seen_by_the_last_layer
 from .data.feed import ready
@@ -130,7 +129,7 @@ def to_onnx(coding: Coding, shape: tuple[int, ...]) -> tuple[bytes, int]:
             raise MissingExtraError(f"exporting needs {package}: pip install 'adsh[onnx]'") from None
     kind = torch.uint8 if len(shape) == 3 else torch.float32
     example = torch.zeros((2, *shape), dtype=kind)
-    with torch.no_grad(), _quiet(), _Clamped():
+    with torch.no_grad(), _quiet():
         given = coding(example)
         names = [OUTPUTS, CODES, FEATURES][: len(given)]
         try:
@@ -149,13 +148,6 @@ def to_onnx(coding: Coding, shape: tuple[int, ...]) -> tuple[bytes, int]:
     for part in (proto, proto.graph, *proto.graph.node, *proto.graph.value_info, *proto.graph.initializer):
         del part.metadata_props[:]  # stack traces with the paths of this machine
     return bytes(proto.SerializeToString()), int(given[2].shape[1]) if len(given) > 2 else 0
-
-
-class _Clamped(TorchFunctionMode):
-    """ReLU6 as a clamp, out of place: the same numbers, and torch traces EfficientNet-Lite in half the time."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return args[0].clamp(0, 6) if func is nn.functional.relu6 else func(*args, **(kwargs or {}))
 
 
 @contextmanager

@@ -38,6 +38,18 @@ def test_both_runtimes_give_the_same(made, coder, exported):
     np.testing.assert_allclose(first.vectors, second.vectors, atol=1e-3)
 
 
+def test_an_export_tells_of_the_model_that_its_index_notes(made, exported, tmp_path):
+    from adsh.serve import info
+    from adsh.serve.limits import Limits
+    from adsh.serve.service import Service
+
+    with adsh.open_index(tmp_path / "index", bits=24, model=made.model) as index:
+        service = Service(exported, index, Limits(), model=tmp_path, runtime="onnx")
+        assert info._model(service) == {"bits": 24}
+        index.note("model", str(made.model))
+        assert info._model(service)["network"] == "tiny"
+
+
 def test_an_export_is_served_with_the_index_of_its_model(start, made, exported):
     data = next(made.photos.rglob("*.png")).read_bytes()
     answers = [

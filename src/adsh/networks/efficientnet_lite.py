@@ -87,8 +87,8 @@ class Block(nn.Module):
         """(b, inputs, H, W) to (b, outputs, H / stride, W / stride)."""
         y = x
         if self.expand is not None and self.expand_norm is not None:
-            y = functional.relu6(self.expand_norm(self.expand(y)), inplace=True)
-        y = functional.relu6(self.depthwise_norm(self.depthwise(y)), inplace=True)
+            y = _relu6(self.expand_norm(self.expand(y)))
+        y = _relu6(self.depthwise_norm(self.depthwise(y)))
         y = cast(Tensor, self.project_norm(self.project(y)))
         return x + y if self.adds else y
 
@@ -132,8 +132,8 @@ class EfficientNetLite(Backbone):
 
     def body(self, x: Tensor) -> Tensor:
         """Features of prepared images."""
-        x = functional.relu6(self.stem_norm(self.stem(x)), inplace=True)
-        x = functional.relu6(self.last_norm(self.last(self.blocks(x))), inplace=True)
+        x = _relu6(self.stem_norm(self.stem(x)))
+        x = _relu6(self.last_norm(self.last(self.blocks(x))))
         return x.mean((2, 3))
 
 
@@ -146,6 +146,11 @@ def build(
     width, depth, trained_size = _VARIANTS[variant]
     side = trained_size if size == "auto" else check_size(size)
     return EfficientNetLite(bits, width, depth, side, padding == "symmetric")
+
+
+def _relu6(x: Tensor) -> Tensor:
+    """Between 0 and 6, in place. Torch takes twice as long to export a whole network that says so by relu6."""
+    return x.clamp(0, 6) if _exporting() else functional.relu6(x, inplace=True)
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:

@@ -6,6 +6,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -15,7 +17,9 @@ from ..errors import AdshError
 from ..evaluate.evaluation import COLUMNS, Evaluation
 from ..evaluate.report import read_report
 from ..index import Item
-from ..model_config import REPORT
+from ..index.fingerprint import model_fingerprint
+from ..index_folder import MODEL
+from ..model_config import REPORT, holds_model
 from ..model_info import model_info
 from .bodies import ERRORS, JSON
 from .searching import without_paths
@@ -115,22 +119,31 @@ def _fields(items: Sequence[Item]) -> dict[str, Any]:
     return told
 
 
+def _homes(service: Service) -> list[Path]:
+    """Folders that tell of the model: the one given and, for an export, those that the index lies in or notes."""
+    noted, around = service.index.noted(MODEL), getattr(service.index, "folder", None)
+    others = [] if around is None else [Path(around).absolute().parent]
+    others += [] if noted is None else [Path(noted)]
+    same = [one for one in others if holds_model(one) and model_fingerprint(one) == service.coder.fingerprint]
+    return [service.model, *same]
+
+
 def _model(service: Service) -> dict[str, Any]:
     """What the model is, less where things lie on this machine."""
-    try:
-        told = model_info(service.model)
-    except AdshError:  # an export alone
-        return {"bits": service.coder.bits}
+    told: dict[str, Any] = {"model": None, "bits": service.coder.bits}
+    for folder in _homes(service):
+        with suppress(AdshError):  # an export alone
+            told = model_info(folder)
+            break
     told.pop("model")
     return {name: value for name, value in told.items() if not (isinstance(value, str) and os.path.isabs(value))}
 
 
 def _evaluations(service: Service) -> list[dict[str, Any]]:
-    try:
-        found = read_report(service.model / REPORT)
-    except AdshError:  # it was not judged
-        return []
-    return [_figures(evaluation) for evaluation in found]
+    for folder in _homes(service):
+        with suppress(AdshError):  # it was not judged
+            return [_figures(evaluation) for evaluation in read_report(folder / REPORT)]
+    return []
 
 
 def _figures(evaluation: Evaluation) -> dict[str, Any]:

@@ -130,9 +130,9 @@ function show(answer, query) {
 /** How far the results are, from the first to the last. */
 function spread({ matches, reranked }) {
   if (!matches.length) return "";
-  const [near, far] = [apart(matches[0].distance), apart(matches.at(-1).distance)];
-  if (near !== far) return `nearest ${near}, farthest ${far}`;
-  return `all ${matches[0].distance ? near : "with the same code"}${reranked ? ", ordered by looks" : ""}`;
+  const [near, far] = [matches[0].distance, matches.at(-1).distance];
+  if (near !== far) return `from ${near} to ${apart(far)}`;
+  return `all ${near ? apart(near) : "with the same code"}${reranked ? ", ordered by looks" : ""}`;
 }
 
 /** Takes the results away. */
