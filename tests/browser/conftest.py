@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its event loop must be gone when other tests run theirs
 def browser() -> Iterator[Any]:
     reason = _missing()
     assert reason is None, reason
@@ -87,7 +87,7 @@ class Shown:
     model: Path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shown(tmp_path_factory) -> Iterator[Shown]:
     folder = tmp_path_factory.mktemp("shown")
     photos, model, bare = folder / "photos", folder / "model", folder / "bare"

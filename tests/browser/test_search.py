@@ -49,9 +49,8 @@ def picture(shown):
     return shown.photos / "square" / "3 é#1.png"
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE, SMALL])
-@pytest.mark.parametrize("kind", ["drop", "paste"])
-def test_a_picture_that_is_dropped_or_pasted_finds_its_like(visit, shown, picture, size, kind):
+@pytest.mark.parametrize(("kind", "size"), [("drop", DESKTOP), ("drop", PHONE), ("drop", SMALL), ("paste", DESKTOP)])
+def test_a_picture_that_is_dropped_or_pasted_finds_its_like(visit, shown, picture, kind, size):
     page = visit(shown.url, size)
     assert no_sideways(page)
     hand_over(page, kind, picture, "image/png")
