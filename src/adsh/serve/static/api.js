@@ -1,5 +1,6 @@
 // The service over HTTP: every answer is its JSON, every failure a Failure that says what a person can do.
 
+const GONE = "It may have been stopped, or the connection may be gone. Nothing you chose is lost.";
 const TOKEN = "adsh-token"; // in sessionStorage: gone with the tab
 
 /** What went wrong, for a person. `kind` is unreachable, token, busy or refused. */
@@ -27,7 +28,7 @@ async function ask(path, options = {}) {
     answer = await fetch(path, { ...options, headers: { ...options.headers, ...authorised() } });
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
-    throw new Failure("unreachable", "It may have been stopped, or the connection may be gone. Nothing you chose is lost.");
+    throw new Failure("unreachable", GONE);
   }
   if (answer.ok) return answer;
   const { status } = answer;
@@ -52,7 +53,8 @@ export const info = async (signal) => (await ask("v1/info", { signal, cache: "no
 export async function search(query, wanted, signal) {
   if (!query.image) {
     const body = JSON.stringify({ ...query, ...wanted });
-    return (await ask("v1/search", { method: "POST", headers: { "Content-Type": "application/json" }, body, signal })).json();
+    const headers = { "Content-Type": "application/json" };
+    return (await ask("v1/search", { method: "POST", headers, body, signal })).json();
   }
   const form = new FormData();
   form.append("image", query.image, "picture");

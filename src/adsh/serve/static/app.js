@@ -1,5 +1,5 @@
-// The page: what is asked, what came back, and what to say meanwhile. The address tells the query, so that links and the
-// back button work: #key=… and #code=…; pictures are remembered until the page is closed.
+// The page: what is asked, what came back, and what to say meanwhile. The address tells the query, so that links and
+// the back button work: #key=… and #code=…; pictures are remembered until the page is closed.
 
 import { Failure, info as askInfo, Pictures, search } from "./api.js";
 import { bitsOf, strip } from "./bits.js";
@@ -55,11 +55,13 @@ function explain(problem, again, tries = 0) {
   } else if (problem.kind === "busy") {
     const wait = Math.min(problem.wait || 2, 30);
     const more = tries < RETRIES;
-    const text = more ? `${problem.message.replace(/[.:].*$/, "")}. Asking again in ${count(wait, "second")}.` : problem.message;
+    const what = problem.message.replace(/[.:].*$/, ""); // less "try again", which the page does
+    const text = more ? `${what}. Asking again in ${count(wait, "second")}.` : problem.message;
     notice("The server is busy", text, "Try now", () => again());
     if (more) retry = setTimeout(() => again(tries + 1), wait * 1000);
   } else {
-    notice(query?.image && problem.status === 422 ? "This picture cannot be used" : "That did not work", problem.message);
+    const unusable = query?.image && problem.status === 422;
+    notice(unusable ? "This picture cannot be used" : "That did not work", problem.message);
   }
 }
 
@@ -159,10 +161,11 @@ function welcome() {
   }
   const examples = info.examples ?? [];
   pictures = new Pictures();
-  byId("empty").replaceChildren(
-    el("h2", {}, info.takes_images ? "Find what looks like your picture" : "Find what is like an item"),
-    el("p", {}, info.takes_images ? `Choose, drop or paste one. ${examples.length ? "Or start from an item of the index:" : ""}` : "Give its key or a code, or start from one of these:"),
-  );
+  const from = examples.length ? "Or start from an item of the index:" : "";
+  const [title, hint] = info.takes_images
+    ? ["Find what looks like your picture", `Choose, drop or paste one. ${from}`]
+    : ["Find what is like an item", "Give its key or a code, or start from one of these:"];
+  byId("empty").replaceChildren(el("h2", {}, title), el("p", {}, hint));
   byId("results").replaceChildren(...examples.map((item) => card(item, info.images ? pictures : null, null)));
 }
 
@@ -216,12 +219,17 @@ function take(file) {
   }
   openSearch();
   if (!file) return notice("That is no picture's file", `Save the picture first, then choose ${FORMATS}.`);
-  if (!info.takes_images) return notice("This model takes no pictures", "It was trained on features: search by a key or a code.");
+  if (!info.takes_images) {
+    return notice("This model takes no pictures", "It was trained on features: search by a key or a code.");
+  }
   const name = file.name || "pasted picture";
-  if (file.type && !file.type.startsWith("image/")) return notice("That is not a picture", `${name} is of another kind: choose ${FORMATS}.`);
+  if (file.type && !file.type.startsWith("image/")) {
+    return notice("That is not a picture", `${name} is of another kind: choose ${FORMATS}.`);
+  }
   if (file.size > info.limits.max_body - 4096) {
     const most = (info.limits.max_body / 2 ** 20).toLocaleString("en", { maximumFractionDigits: 1 });
-    return notice("This picture is too large", `${name} is larger than the ${most} MiB that this service takes: choose a smaller one.`);
+    const text = `${name} is larger than the ${most} MiB that this service takes: choose a smaller one.`;
+    return notice("This picture is too large", text);
   }
   const upload = `${performance.timeOrigin}/${uploads.size}`; // no other visit of the page has it
   uploads.set(upload, { image: file, name });

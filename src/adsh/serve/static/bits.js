@@ -31,9 +31,10 @@ export function strip(bits, marked = null) {
     const [top, height] = !marked || kind === "marked" ? [0, 9] : [2.5, 4];
     paths[kind] += `M${x + 0.1} ${y + top}h.8v${height}h-.8z`;
   });
+  const viewBox = `0 0 ${width} ${rows * 10 - 1}`;
   return svg(
     "svg",
-    { class: `bits rows-${Math.min(rows, 16)}`, viewBox: `0 0 ${width} ${rows * 10 - 1}`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    { class: `bits rows-${Math.min(rows, 16)}`, viewBox, preserveAspectRatio: "none", "aria-hidden": "true" },
     Object.entries(paths).filter(([, d]) => d).map(([kind, d]) => svg("path", { class: kind, d })),
   );
 }

@@ -41,20 +41,23 @@ export function options(info, changed) {
 /** Chips for the field that says what an item is, or a list where it has many values. */
 function classes(info, changed) {
   const usable = Object.entries(info.fields).filter(([, field]) => field.all_values && field.values.length > 1);
-  const texts = usable.filter(([, field]) => field.type === "text" && field.values.length < Math.max(3, info.items / 2));
-  const name = labelField(usable.map(([one]) => one)) ?? texts[0]?.[0];
+  const telling = ([, field]) => field.type === "text" && field.values.length < Math.max(3, info.items / 2);
+  const name = labelField(usable.map(([one]) => one)) ?? usable.find(telling)?.[0];
   if (!name) return () => undefined;
   const { values } = info.fields[name];
   const place = byId("classes");
-  place.querySelector("legend").textContent = `Only of ${name === "labels" ? "label" : name === "classes" ? "class" : name}`;
+  const legend = `Only of ${{ labels: "label", classes: "class" }[name] ?? name}`;
+  place.querySelector("legend").textContent = legend;
   place.hidden = false;
   if (values.length > CHIPS) {
-    const list = el("select", { "aria-label": `Only of ${name}`, change: changed }, el("option", { value: "" }, "any"), values.map((value, at) => el("option", { value: at }, String(value))));
+    const choices = values.map((value, at) => el("option", { value: at }, String(value)));
+    const list = el("select", { "aria-label": legend, change: changed }, el("option", { value: "" }, "any"), choices);
     byId("chips").replaceChildren(list);
     return () => (list.value === "" ? undefined : { [name]: values[Number(list.value)] });
   }
   const boxes = values.map(() => el("input", { type: "checkbox", change: changed }));
-  byId("chips").replaceChildren(...values.map((value, at) => el("label", { class: "chip" }, boxes[at], el("span", {}, String(value)))));
+  const chip = (value, at) => el("label", { class: "chip" }, boxes[at], el("span", {}, String(value)));
+  byId("chips").replaceChildren(...values.map(chip));
   return () => {
     const chosen = values.filter((_, at) => boxes[at].checked);
     return chosen.length ? { [name]: { in: chosen } } : undefined;

@@ -12,7 +12,10 @@ export const keyLink = (key) => `#key=${encodeURIComponent(key)}`;
 
 export const apart = (distance) => (distance === 0 ? "same code" : `${count(distance, "bit")} apart`);
 
-const said = (value) => (Array.isArray(value) ? value.map(said).join(", ") : typeof value === "object" ? JSON.stringify(value) : String(value));
+function said(value) {
+  if (Array.isArray(value)) return value.map(said).join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
 
 /** A picture of the item, or where there is none its key on a quiet ground. */
 export function picture(key, pictures) {
@@ -45,7 +48,8 @@ export function card(match, pictures, asked) {
   if (asked && match.code) {
     const own = bitsOf(match.code, asked.length);
     const places = differing(asked, own);
-    bits = el("span", { class: "strip", role: "img", "aria-label": differenceText(places, asked.length) }, strip(own, places));
+    const told = differenceText(places, asked.length);
+    bits = el("span", { class: "strip", role: "img", "aria-label": told }, strip(own, places));
   }
   return el(
     "li",
@@ -69,7 +73,9 @@ export function card(match, pictures, asked) {
 }
 
 /** Grey cards of the same size, while the first results are on their way. */
-export const skeletons = (number) =>
-  Array.from({ length: number }, () =>
-    el("li", { class: "skeleton", "aria-hidden": "true" }, el("span", { class: "frame" }), el("span", { class: "bone" }), el("span", { class: "bone short" })),
-  );
+export function skeletons(number) {
+  const part = (kind) => el("span", { class: kind });
+  const parts = () => ["frame", "bone", "bone short"].map(part);
+  const one = () => el("li", { class: "skeleton", "aria-hidden": "true" }, parts());
+  return Array.from({ length: number }, one);
+}

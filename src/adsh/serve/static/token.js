@@ -3,6 +3,9 @@
 import { Failure, info, token } from "./api.js";
 import { byId } from "./dom.js";
 
+const UNLIKELY = "A token has letters, digits and signs, and no space: check what you copied.";
+const WRONG = "That is not the token of this service. Check it and try again.";
+
 /** What the service says of itself once a token is right; null where none was given. */
 export function askToken() {
   const [dialog, form, text, wrong] = ["token", "token-form", "token-text", "token-wrong"].map(byId);
@@ -22,14 +25,14 @@ export function askToken() {
     const submit = async (event) => {
       event.preventDefault();
       const given = text.value.trim();
-      if (!token.canBe(given)) return say("A token has letters, digits and signs, and no space: check what you copied.");
+      if (!token.canBe(given)) return say(UNLIKELY);
       token.set(given);
       try {
         end(await info());
       } catch (problem) {
         token.forget();
         if (!(problem instanceof Failure)) throw problem;
-        say(problem.kind === "token" ? "That is not the token of this service. Check it and try again." : problem.message);
+        say(problem.kind === "token" ? WRONG : problem.message);
       }
     };
     form.addEventListener("submit", submit, listening);
