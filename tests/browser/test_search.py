@@ -123,6 +123,15 @@ def test_cards_are_reached_and_opened_by_keyboard(visit, shown):
     assert page.locator("#asked").inner_text() == f"The code of {key}"
 
 
+def test_a_result_may_be_dragged_to_the_query(visit, shown):
+    page = visit(shown.url)
+    key = page.locator("#results .key").nth(4).inner_text()
+    page.locator("#results .card").nth(4).drag_to(page.locator("#drop"))
+    found(page)
+    assert page.locator("#asked").inner_text() == f"The code of {key}"
+    assert not page.evaluate("document.body.classList.contains('dragging')")
+
+
 def test_a_key_or_a_code_may_be_typed(visit, shown):
     page = visit(shown.url)
     page.get_by_label("Key or code").fill("triangle/2 é#1.png")

@@ -181,7 +181,8 @@ function showQuery() {
   if (thumb) place.append(el("img", { src: thumb, alt: `Your picture, ${query.name}` }));
   else if (query?.key) place.append(picture(query.key, info.images ? thumbPicture : null));
   byId("drop").classList.toggle("has", Boolean(query && !query.code));
-  byId("drop-word").textContent = query ? "Choose another picture" : "Choose a picture";
+  const choose = query ? "Choose another picture" : "Choose a picture";
+  byId("drop-word").textContent = info.takes_images ? choose : "Search by key or code";
   byId("text").value = query?.key ?? query?.code ?? "";
 }
 
@@ -255,7 +256,10 @@ function listen() {
   addEventListener("drop", (event) => {
     event.preventDefault();
     over(0);
-    take(event.dataTransfer.files[0]);
+    const [dropped] = event.dataTransfer.files;
+    const [, hash] = event.dataTransfer.getData("text/uri-list").split(location.href.split("#")[0]);
+    if (!dropped && hash?.startsWith("#key=")) location.hash = hash; // one of the results
+    else take(dropped);
   });
   addEventListener("paste", (event) => {
     const [pasted] = event.clipboardData.files;
@@ -292,10 +296,13 @@ async function start(tries = 0) {
   }
   say("");
   const { items, bits, version } = info;
-  byId("about").textContent = `${count(items, "item")}, ${bits} bits each`;
+  byId("about").textContent = `${count(items, "item")} · ${bits} bits`;
   byId("version").textContent = `adsh ${version}`;
   byId("drop").disabled = !info.takes_images;
-  if (!info.takes_images) byId("drop-hint").textContent = "this model takes features, not pictures";
+  if (!info.takes_images) {
+    byId("drop-hint").textContent = "this model takes features, not pictures";
+    byId("options").open = true; // the only way to ask
+  }
   wanted = options(info, () => run());
   showQuality(byId("quality"), info);
   byId("results").removeAttribute("aria-busy");
@@ -306,7 +313,7 @@ async function start(tries = 0) {
 
 themeButton();
 const wide = matchMedia("(min-width: 52rem)");
-const unfold = () => (byId("options").open = wide.matches);
+const unfold = () => (byId("options").open = wide.matches || info?.takes_images === false);
 wide.addEventListener("change", unfold);
 unfold();
 listen();
