@@ -126,7 +126,14 @@ def test_cards_are_reached_and_opened_by_keyboard(visit, shown):
 def test_a_result_may_be_dragged_to_the_query(visit, shown):
     page = visit(shown.url)
     key = page.locator("#results .key").nth(4).inner_text()
-    page.locator("#results .card").nth(4).drag_to(page.locator("#drop"))
+    page.locator("#results .card").nth(4).evaluate(
+        """(card) => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.setData("text/uri-list", card.href);
+            for (const name of ["dragenter", "dragover", "drop"])
+                document.getElementById("drop").dispatchEvent(new DragEvent(name, { bubbles: true, dataTransfer }));
+        }"""
+    )
     found(page)
     assert page.locator("#asked").inner_text() == f"The code of {key}"
     assert not page.evaluate("document.body.classList.contains('dragging')")

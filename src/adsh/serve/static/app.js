@@ -256,10 +256,9 @@ function listen() {
   addEventListener("drop", (event) => {
     event.preventDefault();
     over(0);
-    const [dropped] = event.dataTransfer.files;
     const [, hash] = event.dataTransfer.getData("text/uri-list").split(location.href.split("#")[0]);
-    if (!dropped && hash?.startsWith("#key=")) location.hash = hash; // one of the results
-    else take(dropped);
+    if (hash?.startsWith("#key=")) location.hash = hash; // one of the results
+    else take(event.dataTransfer.files[0]);
   });
   addEventListener("paste", (event) => {
     const [pasted] = event.clipboardData.files;

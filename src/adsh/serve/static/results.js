@@ -22,7 +22,7 @@ export function picture(key, pictures) {
   const frame = el("span", { class: "frame" });
   const none = () => frame.replaceChildren(el("span", { class: "none", "aria-hidden": "true" }, key.split("/").pop()));
   if (pictures) {
-    const img = el("img", { alt: "", loading: "lazy", decoding: "async", width: 160, height: 160 });
+    const img = el("img", { alt: "", draggable: "false", loading: "lazy", decoding: "async", width: 160, height: 160 });
     frame.append(img);
     pictures.show(img, key, none);
   } else none();
