@@ -9,10 +9,10 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench dist clean
+.PHONY: help install demo test check format screenshots bench dist clean
 
 help:  ## show the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit("adsh needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": set PYTHON=") if sys.version_info < (3, 11) else 0'
@@ -43,6 +43,9 @@ check: $(VENV)/.dev  ## lint, format check and strict types
 format: $(VENV)/.dev  ## format and sort imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+screenshots: $(VENV)/.dev  ## remake the pictures of the page in docs/images (needs chromium)
+	$(BIN)/python docs/screenshots.py
 
 bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exported models and the index (about 40 minutes, 4 GiB)
 	$(BIN)/python benchmarks/scale.py

@@ -218,6 +218,9 @@ def test_info_tells_what_the_page_needs(start):
     assert told["fields"]["class"] == {"type": "text", "values": ["blue", "green", "red"], "all_values": True}
     assert told["fields"]["number"]["type"] == "number"
     assert set(told["fields"]) == {"class", "number"}
+    assert {item["metadata"]["class"] for item in told["examples"]} == {"blue", "green", "red"}
+    assert len(told["examples"]) == 12
+    assert all(set(item["metadata"]) == {"class", "number"} for item in told["examples"])  # not where files lie
     assert told["evaluations"] == []
     assert told["limits"]["max_k"] == 1000
     json.dumps(told, allow_nan=False)

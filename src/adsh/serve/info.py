@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,18 @@ from .. import __version__
 from ..errors import AdshError
 from ..evaluate.evaluation import COLUMNS, Evaluation
 from ..evaluate.report import read_report
+from ..index import Item
 from ..index.fingerprint import model_fingerprint
 from ..index_folder import MODEL
 from ..model_config import REPORT, holds_model
 from ..model_info import model_info
 from .bodies import ERRORS, JSON
+from .searching import without_paths
 from .service import Service
 
 _FRESH = 2.0  # seconds that an answer holds: counting distinct codes may take a while
 _SAMPLE, _VALUES = 10_000, 200  # items looked at for fields, and values listed of one
+_EXAMPLES = 12  # items to start a search from
 _FIGURES = (
     "map_expected", "map_stable", "map_lowest", "map_highest", "ndcg", "distinct_codes", "ks", "precision", "recall",
     "radius_precision", "radius_recall",
@@ -34,6 +37,7 @@ _EXAMPLE = {
     "runtime": "torch", "images": True, "takes_images": True, "token": False,
     "model": {"method": "adsh", "network": "efficientnet_lite0", "input": "224 x 224 x 3", "points": 59_000},
     "fields": {"class": {"type": "text", "values": ["cat", "dog"], "all_values": True}},
+    "examples": [{"key": "cat/1.jpg", "metadata": {"class": "cat"}}],
     "evaluations": [{"name": "adsh", "queries": 1000, "database": 59_000, "columns": {}}],
     "limits": {"max_k": 1000},
 }  # fmt: skip
@@ -78,19 +82,27 @@ def _kept(make: Callable[[], bytes]) -> Callable[[], bytes]:
 
 def _index(service: Service) -> dict[str, Any]:
     held = service.index.info()
+    some = service.index.sample(_SAMPLE)
     return {
         "items": held["items"],
         "distinct_codes": held["distinct_codes"],
         "search": held["search"],
         "vectors": service.index.has_vectors,
-        "fields": _fields(service),
+        "fields": _fields(some),
+        "examples": _examples(some),
     }
 
 
-def _fields(service: Service) -> dict[str, Any]:
+def _examples(items: Sequence[Item]) -> list[dict[str, Any]]:
+    """A few of some items, spread over them."""
+    spread = items[:: max(1, len(items) // _EXAMPLES)][:_EXAMPLES]
+    return [{"key": item.key, "metadata": without_paths(item.metadata)} for item in spread]
+
+
+def _fields(items: Sequence[Item]) -> dict[str, Any]:
     """The names in the metadata of some items, with what they hold."""
     values: dict[str, dict[Any, None]] = {}
-    for item in service.index.sample(_SAMPLE):
+    for item in items:
         for name, value in (item.metadata or {}).items():
             found = values.setdefault(name, {})
             for one in value if isinstance(value, list) else [value]:

@@ -120,15 +120,21 @@ def _shown_text(text: str) -> Any:
 
 
 def shown(metadata: dict[str, Any] | None) -> Any:
-    """Metadata, as a part of an answer, less what adsh wrote into it of this machine's folders."""
+    """The same, as a part of an answer."""
     if metadata is None:
         return None
-    kept = {
+    return orjson.Fragment(json.dumps(without_paths(metadata)))  # orjson itself has no whole numbers beyond 64 bits
+
+
+def without_paths(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Metadata less what adsh wrote into it of this machine's folders."""
+    if metadata is None:
+        return None
+    return {
         name: value
         for name, value in metadata.items()
         if not (name in _PATHS and isinstance(value, str) and os.path.isabs(value))
     }
-    return orjson.Fragment(json.dumps(kept))  # orjson itself has no whole numbers beyond 64 bits
 
 
 def from_hex(text: str, bits: int) -> bytes:

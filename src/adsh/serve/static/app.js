@@ -1,0 +1,319 @@
+// The page: what is asked, what came back, and what to say meanwhile. The address tells the query, so that links and
+// the back button work: #key=… and #code=…; pictures are remembered until the page is closed.
+
+import { Failure, info as askInfo, Pictures, search } from "./api.js";
+import { bitsOf, strip } from "./bits.js";
+import { byId, count, el } from "./dom.js";
+import { tabs, themeButton } from "./look.js";
+import { options } from "./options.js";
+import { showQuality } from "./quality.js";
+import { apart, card, picture, skeletons } from "./results.js";
+import { askToken } from "./token.js";
+
+const FORMATS = "a JPEG, PNG, GIF, WebP, BMP or AVIF file";
+const NARROW = "Nothing is that near. Allow a larger distance, or take the filter away.";
+const RETRIES = 5; // times that a busy server is asked again by itself
+
+let info = null;
+let wanted = () => ({});
+let query = null; // {image, name} or {key} or {code}
+let pictures = new Pictures(); // of the results that are shown
+let thumb = ""; // the query's own picture: a blob: URL of a file,
+let thumbPicture = new Pictures(); // or that of an item
+let underWay = null;
+let early = null; // a file that came before the page knew what is served
+let retry = 0;
+const uploads = new Map(); // the pictures asked with so far, for the back button
+
+const { openSearch } = tabs();
+const say = (text) => (byId("said").textContent = text);
+
+// What goes wrong ---------------------------------------------------------------------------------------------------
+
+function notice(title, text, action, run) {
+  clearTimeout(retry);
+  const button = action && el("button", { type: "button", class: "plain", click: run }, action);
+  byId("notice").replaceChildren(el("div", {}, el("h2", {}, title), el("p", {}, text)), ...(button ? [button] : []));
+  byId("notice").hidden = false;
+  byId("notice").scrollIntoView({ block: "nearest" });
+}
+
+function quiet() {
+  clearTimeout(retry);
+  byId("notice").hidden = true;
+  byId("notice").replaceChildren();
+}
+
+/** Says what went wrong; `again` does it once more. */
+function explain(problem, again, tries = 0) {
+  if (!(problem instanceof Failure)) throw problem;
+  say("");
+  if (problem.kind === "token") {
+    notice("This service needs a token", "Whoever runs it can give you one.", "Enter the token", () => signIn(again));
+  } else if (problem.kind === "unreachable") {
+    notice("The server does not answer", problem.message, "Try again", () => again());
+  } else if (problem.kind === "busy") {
+    const wait = Math.min(problem.wait || 2, 30);
+    const more = tries < RETRIES;
+    const what = problem.message.replace(/[.:].*$/, ""); // less "try again", which the page does
+    const text = more ? `${what}. Asking again in ${count(wait, "second")}.` : problem.message;
+    notice("The server is busy", text, "Try now", () => again());
+    if (more) retry = setTimeout(() => again(tries + 1), wait * 1000);
+  } else {
+    const unusable = query?.image && problem.status === 422;
+    notice(unusable ? "This picture cannot be used" : "That did not work", problem.message);
+  }
+}
+
+async function signIn(then) {
+  const told = await askToken();
+  if (told) {
+    quiet();
+    then();
+  } else explain(new Failure("token", ""), then);
+}
+
+// Searching ---------------------------------------------------------------------------------------------------------
+
+async function run({ focus = false, tries = 0 } = {}) {
+  underWay?.abort();
+  if (!query || !info) return;
+  const mine = (underWay = new AbortController());
+  const results = byId("results");
+  const current = query;
+  quiet();
+  byId("empty").replaceChildren();
+  results.setAttribute("aria-busy", "true");
+  if (!results.querySelector(".card .distance")) {
+    pictures.close();
+    results.replaceChildren(...skeletons(Math.min(wanted().k, 24)));
+  }
+  say("Searching…");
+  try {
+    const { name, ...question } = current;
+    const answer = await search(question, wanted(), mine.signal);
+    show(answer, current);
+    if (focus) {
+      byId("asked").focus({ preventScroll: true });
+      const top = byId("code").getBoundingClientRect().top;
+      if (top < 0 || top > innerHeight) byId("code").scrollIntoView();
+    }
+  } catch (problem) {
+    if (problem.name === "AbortError") return;
+    clear();
+    explain(problem, (times = 0) => run({ focus, tries: times }), tries);
+  } finally {
+    if (underWay === mine) results.removeAttribute("aria-busy");
+  }
+}
+
+const nameOf = ({ name, key, code }) => name ?? key ?? `code ${code}`;
+
+function show(answer, query) {
+  const { matches, bits } = answer;
+  const own = bitsOf(answer.code, bits);
+  const shown = new Pictures();
+  byId("results").replaceChildren(...matches.map((match) => card(match, info.images ? shown : null, own)));
+  pictures.close();
+  pictures = shown;
+  byId("code").hidden = byId("bar").hidden = false;
+  byId("asked").textContent = `The code of ${query.code ? "your search" : nameOf(query)}`;
+  byId("hex").textContent = answer.code;
+  byId("strip").replaceChildren(strip(own));
+  byId("strip").setAttribute("aria-label", `The ${bits} bits of the code: ${own.join("")}`);
+  byId("count").textContent = matches.length ? count(matches.length, "result") : "Nothing found";
+  byId("order").textContent = spread(answer);
+  if (!matches.length) byId("empty").replaceChildren(...(info.items ? [el("p", {}, NARROW)] : emptyIndex()));
+  const least = matches.length ? `, nearest ${count(matches[0].distance, "bit")} away` : "";
+  say(matches.length ? `${count(matches.length, "result")}${least}` : "Nothing found");
+  document.title = `${nameOf(query)} · ${count(matches.length, "result")} · adsh`;
+}
+
+/** How far the results are, from the first to the last. */
+function spread({ matches, reranked }) {
+  if (!matches.length) return "";
+  const [near, far] = [matches[0].distance, matches.at(-1).distance];
+  if (near !== far) return `from ${near} to ${apart(far)}`;
+  return `all ${near ? apart(near) : "with the same code"}${reranked ? ", ordered by looks" : ""}`;
+}
+
+/** Takes the results away. */
+function clear() {
+  pictures.close();
+  byId("results").replaceChildren();
+  byId("empty").replaceChildren();
+  byId("code").hidden = byId("bar").hidden = true;
+  document.title = "Image search · adsh";
+}
+
+const emptyIndex = () => [
+  el("h2", {}, "The index is empty"),
+  el("p", {}, "There is nothing to find yet. Put pictures into it, and search again:"),
+  el("pre", { tabindex: "0", "aria-label": "Command" }, el("code", {}, "adsh index add INDEX photos/")),
+];
+
+/** Before anything was asked: what to do, and items to start from. */
+function welcome() {
+  clear();
+  if (!info.items) {
+    byId("empty").replaceChildren(...emptyIndex());
+    return;
+  }
+  const examples = info.examples ?? [];
+  pictures = new Pictures();
+  const from = examples.length ? "Or start from an item of the index:" : "";
+  const [title, hint] = info.takes_images
+    ? ["Find what looks like your picture", `Choose, drop or paste one. ${from}`]
+    : ["Find what is like an item", "Give its key or a code, or start from one of these:"];
+  byId("empty").replaceChildren(el("h2", {}, title), el("p", {}, hint));
+  byId("results").replaceChildren(...examples.map((item) => card(item, info.images ? pictures : null, null)));
+}
+
+// The query ---------------------------------------------------------------------------------------------------------
+
+function showQuery() {
+  URL.revokeObjectURL(thumb);
+  thumbPicture.close();
+  thumbPicture = new Pictures();
+  thumb = query?.image ? URL.createObjectURL(query.image) : "";
+  const place = byId("thumb");
+  place.replaceChildren();
+  if (thumb) place.append(el("img", { src: thumb, alt: `Your picture, ${query.name}` }));
+  else if (query?.key) place.append(picture(query.key, info.images ? thumbPicture : null));
+  byId("drop").classList.toggle("has", Boolean(query && !query.code));
+  const choose = query ? "Choose another picture" : "Choose a picture";
+  byId("drop-word").textContent = info.takes_images ? choose : "Search by key or code";
+  byId("text").value = query?.key ?? query?.code ?? "";
+}
+
+/** The query in the address, if there is one. */
+function asked() {
+  const [, kind, text] = /^#(key|code)=(.+)$/s.exec(location.hash) ?? [];
+  try {
+    return kind && { [kind]: decodeURIComponent(text) };
+  } catch {
+    return undefined; // a link that was cut
+  }
+}
+
+/** Asks what the address says, unless it is asked already. */
+function route({ focus = false } = {}) {
+  const next = asked() ?? uploads.get(history.state?.upload) ?? null;
+  if (next && query && next.image === query.image && next.key === query.key && next.code === query.code) return;
+  query = next;
+  quiet();
+  showQuery();
+  openSearch();
+  if (query) run({ focus });
+  else {
+    underWay?.abort();
+    say("");
+    welcome();
+  }
+}
+
+/** Searches with a file, if it can be a picture. */
+function take(file) {
+  if (!info) {
+    early = file;
+    return;
+  }
+  openSearch();
+  if (!file) return notice("That is no picture's file", `Save the picture first, then choose ${FORMATS}.`);
+  if (!info.takes_images) {
+    return notice("This model takes no pictures", "It was trained on features: search by a key or a code.");
+  }
+  const name = file.name || "pasted picture";
+  if (file.type && !file.type.startsWith("image/")) {
+    return notice("That is not a picture", `${name} is of another kind: choose ${FORMATS}.`);
+  }
+  if (file.size > info.limits.max_body - 4096) {
+    const most = (info.limits.max_body / 2 ** 20).toLocaleString("en", { maximumFractionDigits: 1 });
+    const text = `${name} is larger than the ${most} MiB that this service takes: choose a smaller one.`;
+    return notice("This picture is too large", text);
+  }
+  const upload = `${performance.timeOrigin}/${uploads.size}`; // no other visit of the page has it
+  uploads.set(upload, { image: file, name });
+  history.pushState({ upload }, "", location.pathname + location.search);
+  route();
+}
+
+function listen() {
+  const [drop, file] = [byId("drop"), byId("file")];
+  drop.addEventListener("click", () => file.click());
+  file.addEventListener("change", () => {
+    if (file.files.length) take(file.files[0]);
+    file.value = ""; // so that the same one can be chosen again
+  });
+  let inside = 0; // drags enter and leave every element on their way
+  const over = (change) => {
+    inside = Math.max(0, change);
+    document.body.classList.toggle("dragging", inside > 0);
+  };
+  addEventListener("dragenter", (event) => (event.preventDefault(), over(inside + 1)));
+  addEventListener("dragleave", () => over(inside - 1));
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    over(0);
+    const [, hash] = event.dataTransfer.getData("text/uri-list").split(location.href.split("#")[0]);
+    if (hash?.startsWith("#key=")) location.hash = hash; // one of the results
+    else take(event.dataTransfer.files[0]);
+  });
+  addEventListener("paste", (event) => {
+    const [pasted] = event.clipboardData.files;
+    if (!pasted) return; // a text, for the field
+    event.preventDefault();
+    take(pasted);
+  });
+  byId("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = byId("text").value.trim();
+    if (!text || !info) return;
+    const isCode = text.length === 2 * Math.ceil(info.bits / 8) && /^[0-9a-f]+$/i.test(text);
+    const hash = `#${isCode ? "code" : "key"}=${encodeURIComponent(text)}`;
+    if (hash === location.hash) run();
+    else location.hash = hash;
+  });
+  document.querySelector(".skip").addEventListener("click", (event) => (event.preventDefault(), byId("main").focus()));
+  addEventListener("popstate", () => info && route({ focus: Boolean(location.hash) }));
+}
+
+// The start ---------------------------------------------------------------------------------------------------------
+
+async function start(tries = 0) {
+  quiet();
+  say("Loading…");
+  if (!byId("results").children.length) byId("results").replaceChildren(...skeletons(12));
+  try {
+    info = await askInfo();
+  } catch (problem) {
+    clear();
+    byId("results").removeAttribute("aria-busy");
+    if (problem.kind === "token") return signIn(start);
+    return explain(problem, start, tries);
+  }
+  say("");
+  const { items, bits, version } = info;
+  byId("about").textContent = `${count(items, "item")} · ${bits} bits`;
+  byId("version").textContent = `adsh ${version}`;
+  byId("drop").disabled = !info.takes_images;
+  if (!info.takes_images) {
+    byId("drop-hint").textContent = "this model takes features, not pictures";
+    byId("options").open = true; // the only way to ask
+  }
+  wanted = options(info, () => run());
+  showQuality(byId("quality"), info);
+  byId("results").removeAttribute("aria-busy");
+  route();
+  if (early) take(early);
+  early = null;
+}
+
+themeButton();
+const wide = matchMedia("(min-width: 52rem)");
+const unfold = () => (byId("options").open = wide.matches || info?.takes_images === false);
+wide.addEventListener("change", unfold);
+unfold();
+listen();
+start();
