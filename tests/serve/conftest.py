@@ -20,8 +20,8 @@ from PIL import Image
 
 import adsh
 from adsh.coded import Coded
+from adsh.coder import open_coder
 from adsh.data import Sized, open_source
-from adsh.serve.coder import open_coder
 from adsh.serve.limits import Limits
 
 NEEDED = ("fastapi", "uvicorn", "python_multipart", "orjson", "prometheus_client", "httpx2")

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 import adsh
+from adsh.coder import open_coder
 from adsh.errors import InputError
-from adsh.serve.coder import open_coder
 
 
 @pytest.fixture(scope="session")

@@ -203,7 +203,7 @@ def test_the_service_needs_no_torch_of_its_own():
     code = (
         "import sys\nsys.modules['torch'] = None\n"
         "import adsh.serve.app, adsh.serve.run, adsh.cli.serve, adsh.client\n"
-        "from adsh.serve.coder import open_coder\nfrom pathlib import Path\n"
+        "from adsh.coder import open_coder\nfrom pathlib import Path\n"
         "try:\n    open_coder(Path('none'), 'onnx')\n"
         "except Exception as problem:\n    assert 'torch' not in str(problem)\n"
     )

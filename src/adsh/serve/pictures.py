@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ..coder import Coder
 from ..data.images import Pixels, decode
 from ..data.sized import fit
 from ..errors import InputError
 from .batcher import Batcher
-from .coder import Coder
 from .limits import Limits
 from .problems import too_busy
 

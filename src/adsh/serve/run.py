@@ -12,10 +12,10 @@ from pathlib import Path
 
 import uvicorn
 
+from ..coder import open_coder
 from ..errors import FolderError, InputError, first_line
 from ..index_folder import check_model, open_existing
 from .app import create_app
-from .coder import open_coder
 from .limits import Limits
 from .logs import log_as_json, write_line
 from .security import check_token, is_loopback

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..coder import Coder
 from ..errors import InputError
 from ..index import Index, Item
 from .batcher import Batcher, one_by_one
-from .coder import Coder
 from .limits import Limits
 from .metrics import Metrics
 from .pictures import Pictures, Seen

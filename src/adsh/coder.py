@@ -1,4 +1,4 @@
-"""Who turns pictures into codes for the service: one small interface, with torch or without."""
+"""Who turns pictures into codes: one small interface, with torch or without."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Protocol
 
 from PIL import Image
 
-from ..coded import Coded
-from ..errors import InputError, MissingExtraError, first_line
+from .coded import Coded
+from .errors import InputError, MissingExtraError, first_line
 
 
 class Coder(Protocol):
@@ -30,7 +30,7 @@ class Coder(Protocol):
 
 def open_coder(folder: Path, runtime: str = "torch", device: str | None = None) -> Coder:
     """The model in a folder, ready to code."""
-    homes = {"torch": ("serve.torch_coder", "TorchCoder"), "onnx": ("onnx_coder", "OnnxCoder")}
+    homes = {"torch": ("torch_coder", "TorchCoder"), "onnx": ("onnx_coder", "OnnxCoder")}
     if runtime not in homes:
         raise InputError(f"--runtime {runtime}: choose one of {', '.join(homes)}")
     if runtime == "onnx" and device not in (None, "auto", "cpu"):
