@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import InputError
 from .flags import Device, Json, Labels, Model, Root, SkipBad, Source, Workers
 from .show import ReadingBar, as_json, facts, list_bad
+
+if TYPE_CHECKING:
+    from ..encode_ray import Job
 
 EXAMPLE = "adsh encode digits-24 digits --out codes.npz"
 
@@ -16,21 +21,84 @@ EXAMPLE = "adsh encode digits-24 digits --out codes.npz"
 def command(
     model: Model,
     source: Source,
-    out: Annotated[Path, typer.Option(help="codes.npz (codes, keys, bits) or codes.npy (codes alone).")] = Path(
-        "codes.npz"
-    ),
+    out: Annotated[
+        str,
+        typer.Option(help="codes.npz (codes, keys, bits) or codes.npy (codes alone); with Ray, a folder or address."),
+    ] = "codes.npz",
     root: Root = None,
     labels: Labels = None,
     skip_bad: SkipBad = None,
     workers: Workers = None,
     device: Device = None,
+    engine: Annotated[str, typer.Option(help="local, or ray: by many machines, into Parquet.")] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Ray's cluster.  [default: $RAY_ADDRESS, or this machine]")
+    ] = None,
+    runtime: Annotated[str, typer.Option(help="With Ray: torch, or onnx with a folder of adsh export.")] = "torch",
+    partition: Annotated[int, typer.Option(help="With Ray: items of a partition.")] = 1024,
+    actors: Annotated[int | None, typer.Option(help="With Ray: at most so many.  [default: one a CPU or GPU]")] = None,
+    gpus: Annotated[float, typer.Option(help="With Ray: of an actor.")] = 0.0,
+    index: Annotated[str | None, typer.Option(help="With Ray: also put the codes into this index.")] = None,
+    key_column: Annotated[str, typer.Option(help="Of a Parquet source.")] = "key",
+    image_column: Annotated[str, typer.Option(help="Of a Parquet source: the bytes of image files.")] = "image",
     json: Json = False,
 ) -> None:
     """Code every item of a source with a model's network.
 
     Codes are rows of uint8 in numpy.packbits order. Images in files are brought to the size the model learned on; the
     first that cannot be read stops it, and with --skip-bad all are read once before, and those left out and listed.
+
+    With --engine ray the source may also be Parquet files, or an address (s3://, gs://, file://) of image files. The
+    codes go partition by partition into --out, as Parquet; given again, the command goes on with what is missing.
     """
+    if engine not in ("local", "ray"):
+        raise InputError(f"--engine {engine}: choose local or ray")
+    if engine == "local":
+        _here(model, source, Path(out), root, labels, bool(skip_bad), workers, device, json)
+        return
+    from ..encode_ray import Job
+    from ..partitions import partitioned
+
+    cut = partitioned(source, root=root, size=partition, keys=key_column, images=image_column)
+    job = Job.of(model, cut, out, runtime=runtime, device=device, skip_bad=bool(skip_bad))
+    _by_ray(job, index, json, address=address, actors=actors, gpus=gpus)
+
+
+def _by_ray(job: Job, index: str | None, json: bool, **where: Any) -> None:
+    """Codes on a cluster, and says how much."""
+    from ..encode_ray import encode_by_ray
+    from ..index import open_index
+
+    with ExitStack() as held:
+        bar = held.enter_context(closing(ReadingBar("partitions")))
+        into = None
+        if index is not None:
+            into = held.enter_context(open_index(index, bits=job.bits, model=job.fingerprint))
+        done = encode_by_ray(job, index=into, on_done=bar, **where)
+    told = {
+        "codes": job.out, "partitions": done.partitions, "there_before": done.found, "items": done.items,
+        "bits": job.bits, "seconds": round(done.seconds, 3), **({"index": index} if index else {}),
+    }  # fmt: skip
+    if json:
+        as_json({**told, "unreadable": done.bad})
+        return
+    facts({name.replace("_", " "): value for name, value in told.items()})
+    for line in done.bad:
+        print(f"  {line}")
+
+
+def _here(
+    model: Path,
+    source: str,
+    out: Path,
+    root: str | None,
+    labels: str | None,
+    skip_bad: bool,
+    workers: int | None,
+    device: str | None,
+    json: bool,
+) -> None:
+    """Codes in this process, into one file."""
     from ..data import open_source
     from ..data.readable import as_records
     from ..encode_run import check_out, encode, items_for
@@ -41,7 +109,7 @@ def command(
     reading, coding = ReadingBar(), ReadingBar("coding")
     try:
         opened = open_source(source, root=root, labels=labels)
-        dataset, bad = items_for(loaded, opened, skip_bad=bool(skip_bad), workers=workers, reading=reading)
+        dataset, bad = items_for(loaded, opened, skip_bad=skip_bad, workers=workers, reading=reading)
         seconds = encode(loaded, dataset, out, on_done=lambda done: coding(done, len(dataset)))
     finally:
         reading.close()

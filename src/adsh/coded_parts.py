@@ -1,0 +1,90 @@
+"""The codes of a huge collection as Parquet files, a partition each: whole or not there, so that a run can go on."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import FolderError, InputError, MissingExtraError, first_line
+from .hamming.bits import Codes, bytes_for
+
+ABOUT = "encode.json"
+_PART = re.compile(r"part-(\d+)\.parquet$")
+
+
+class CodedParts:
+    """A folder, or an address that pyarrow knows, with part-NUMBER.parquet: columns `key` and `code`."""
+
+    def __init__(self, out: str, bits: int) -> None:
+        try:
+            from pyarrow import fs
+        except ImportError:
+            raise MissingExtraError("codes in Parquet need pyarrow: pip install 'adsh[ray]'") from None
+        self.out, self.bits = out, bits
+        try:
+            self._files: Any
+            self._base: str
+            self._files, self._base = fs.FileSystem.from_uri(out) if "://" in out else (fs.LocalFileSystem(), out)
+            self._files.create_dir(self._base, recursive=True)
+        except (OSError, ValueError) as problem:
+            raise FolderError(f"{out} cannot be written ({first_line(problem)}): give a folder or an address") from None
+
+    def begin(self, told: dict[str, Any]) -> None:
+        """Notes what is coded, or checks that it is what was noted when a run goes on."""
+        path = f"{self._base}/{ABOUT}"
+        from pyarrow import fs
+
+        if self._files.get_file_info(path).type == fs.FileType.NotFound:
+            if self.done():
+                raise InputError(f"{self.out} holds parts of something else: give another --out")
+            with self._files.open_output_stream(path) as file:
+                file.write((json.dumps(told, indent=1) + "\n").encode())
+            return
+        with self._files.open_input_stream(path) as file:
+            noted = json.loads(file.read())
+        for name, value in told.items():
+            if noted.get(name) != value:
+                raise InputError(
+                    f"{self.out} was begun with {name} {noted.get(name)!r}, and now it is {value!r}: give another --out"
+                )
+
+    def done(self) -> set[int]:
+        """The partitions that are there."""
+        from pyarrow import fs
+
+        found = self._files.get_file_info(fs.FileSelector(self._base))
+        return {int(match[1]) for one in found if (match := _PART.search(one.path))}
+
+    def write(self, number: int, keys: Sequence[str], codes: Codes) -> None:
+        """One partition, whole or not at all."""
+        import pyarrow
+        from pyarrow import parquet
+
+        column = pyarrow.FixedSizeBinaryArray.from_buffers(
+            pyarrow.binary(bytes_for(self.bits)), len(codes), [None, pyarrow.py_buffer(np.ascontiguousarray(codes))]
+        )
+        table = pyarrow.table({"key": pyarrow.array(list(keys), pyarrow.string()), "code": column})
+        new = f"{self._base}/.{number}-{secrets.token_hex(4)}"  # of this writer alone
+        parquet.write_table(table, new, filesystem=self._files)
+        self._files.move(new, f"{self._base}/{_name(number)}")
+
+    def read(self, number: int) -> tuple[list[str], Codes]:
+        """The keys and codes of a partition."""
+        from pyarrow import parquet
+
+        table = parquet.read_table(f"{self._base}/{_name(number)}", filesystem=self._files)
+        width = bytes_for(self.bits)
+        codes = np.frombuffer(b"".join(table["code"].to_pylist()), dtype=np.uint8).reshape(-1, width)
+        return table["key"].to_pylist(), codes
+
+    def __iter__(self) -> Iterator[tuple[list[str], Codes]]:
+        return (self.read(number) for number in sorted(self.done()))
+
+
+def _name(number: int) -> str:
+    return f"part-{number:08d}.parquet"

@@ -1,0 +1,212 @@
+"""A huge source cut into partitions that are read far apart: by machines, and again after a stop.
+
+What describes a partition is small and can be sent; whoever works on it reads its items where he is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from .data import Dataset, open_source
+from .data.images import SUFFIXES, decode
+from .errors import InputError, MissingExtraError, first_line
+
+Named = tuple[str, Callable[[], Image.Image]]  # a key, and what reads its picture, or says why it cannot be read
+
+
+class Partitioned(ABC):
+    """A source in numbered partitions."""
+
+    source: str
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many partitions there are."""
+
+    @abstractmethod
+    def read(self, number: int) -> Iterator[Named]:
+        """The items of a partition, in an order that is always the same."""
+
+    @abstractmethod
+    def told(self) -> dict[str, Any]:
+        """What tells this source, cut like this, from another: compared when a run goes on."""
+
+
+@dataclass
+class OfItems(Partitioned):
+    """Any source that `open_source` knows: a folder, a list, arrays. Everyone must see it under the same path."""
+
+    source: str
+    root: str | None
+    size: int
+
+    @cached_property
+    def _dataset(self) -> Dataset:
+        return open_source(self.source, root=self.root)
+
+    @property
+    def count(self) -> int:
+        """Ranges of items."""
+        return -(-len(self._dataset) // self.size)
+
+    def read(self, number: int) -> Iterator[Named]:
+        """A range of items."""
+        keys = self._dataset.keys
+        for at in range(number * self.size, min((number + 1) * self.size, len(keys))):
+            yield keys[at], partial(self._picture, at)
+
+    def _picture(self, at: int) -> Image.Image:
+        pixels = np.asarray(self._dataset[at])
+        if pixels.ndim != 3:
+            raise InputError(f"{self.source} holds features, not pictures: code it without --engine")
+        return Image.fromarray(pixels if pixels.shape[2] == 3 else pixels[:, :, 0])
+
+    def told(self) -> dict[str, Any]:
+        """Its length, and the first and last key."""
+        keys = self._dataset.keys
+        return {"source": self.source, "size": self.size, "items": len(keys), "first": keys[0], "last": keys[-1]}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"source": self.source, "root": self.root, "size": self.size}  # whoever gets it opens it himself
+
+
+@dataclass
+class OfFiles(Partitioned):
+    """Image files below an address that pyarrow knows: s3://, gs://, hdfs://, file://, or a path."""
+
+    source: str
+    size: int
+    paths: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.paths:
+            from pyarrow import fs
+
+            filesystem, base = filesystem_of(self.source)
+            found = filesystem.get_file_info(fs.FileSelector(base, recursive=True))
+            self.paths = sorted(
+                one.path for one in found if one.is_file and PurePosixPath(one.path).suffix.lower() in SUFFIXES
+            )
+        if not self.paths:
+            raise InputError(f"{self.source} holds no image files: give the address of a folder of images")
+
+    @property
+    def count(self) -> int:
+        """Slices of the list of files."""
+        return -(-len(self.paths) // self.size)
+
+    def read(self, number: int) -> Iterator[Named]:
+        """A slice of the files; the key is the path below the address."""
+        filesystem, base = filesystem_of(self.source)
+
+        def picture(path: str) -> Image.Image:
+            with filesystem.open_input_stream(path) as stream:
+                return _decoded(stream.read(), path)
+
+        for path in self.paths[number * self.size : (number + 1) * self.size]:
+            yield path.removeprefix(base).lstrip("/"), partial(picture, path)
+
+    def told(self) -> dict[str, Any]:
+        """The list of files, by its ends."""
+        return {"source": self.source, "size": self.size, "items": len(self.paths), "first": self.paths[0],
+                "last": self.paths[-1]}  # fmt: skip
+
+
+@dataclass
+class OfParquet(Partitioned):
+    """Parquet files with a column of keys and one of image files' bytes; a row group is a partition."""
+
+    source: str
+    keys: str
+    images: str
+    groups: list[tuple[str, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.groups:
+            return
+        from pyarrow import fs, parquet
+
+        filesystem, base = filesystem_of(self.source)
+        info = filesystem.get_file_info(base)
+        found = [info] if info.is_file else filesystem.get_file_info(fs.FileSelector(base, recursive=True))
+        for path in sorted(one.path for one in found if one.is_file and one.path.endswith(".parquet")):
+            with filesystem.open_input_file(path) as file:
+                held = parquet.ParquetFile(file)
+                missing = {self.keys, self.images} - set(held.schema_arrow.names)
+                if missing:
+                    raise InputError(
+                        f"{path} has no column {missing.pop()!r}: it has {', '.join(held.schema_arrow.names)}; name "
+                        "them with --key-column and --image-column"
+                    )
+                self.groups += [(path, group) for group in range(held.num_row_groups)]
+        if not self.groups:
+            raise InputError(f"{self.source} holds no .parquet file: give a file, or the address of a folder of them")
+
+    @property
+    def count(self) -> int:
+        """Row groups."""
+        return len(self.groups)
+
+    def read(self, number: int) -> Iterator[Named]:
+        """The rows of a group."""
+        from pyarrow import parquet
+
+        path, group = self.groups[number]
+        filesystem, _ = filesystem_of(self.source)
+        with filesystem.open_input_file(path) as file:
+            table = parquet.ParquetFile(file).read_row_group(group, columns=[self.keys, self.images])
+        for row in table.to_pylist():
+            key = str(row[self.keys])
+            yield key, partial(_decoded, row[self.images], f"{key} of {path}")
+
+    def told(self) -> dict[str, Any]:
+        """Its row groups, by their ends."""
+        return {"source": self.source, "groups": len(self.groups), "first": list(self.groups[0]),
+                "last": list(self.groups[-1])}  # fmt: skip
+
+
+def _decoded(content: bytes, name: str) -> Image.Image:
+    return Image.fromarray(decode(content, name=name))
+
+
+def partitioned(
+    source: str, *, root: str | None = None, size: int = 1024, keys: str = "key", images: str = "image"
+) -> Partitioned:
+    """The source at this name, path or address, cut into partitions of about `size` items."""
+    if size < 1:
+        raise InputError(f"size={size}: give at least 1 item a partition")
+    if source.endswith(".parquet") or source.startswith("parquet+"):
+        return OfParquet(source.removeprefix("parquet+"), keys, images)
+    if "://" in source:
+        return OfFiles(source, size)
+    return OfItems(source, root, size)
+
+
+def filesystem_of(address: str) -> tuple[Any, str]:
+    """Pyarrow's file system of an address, and the path there."""
+    try:
+        from pyarrow import fs
+    except ImportError:
+        raise MissingExtraError("reading addresses needs pyarrow: pip install 'adsh[ray]'") from None
+    try:
+        if "://" in address:
+            filesystem, path = fs.FileSystem.from_uri(address)
+        else:
+            filesystem, path = fs.LocalFileSystem(), address
+        missing = filesystem.get_file_info(path).type == fs.FileType.NotFound
+    except (OSError, ValueError) as problem:
+        raise InputError(
+            f"{address} cannot be read ({first_line(problem)}): check the address and the rights"
+        ) from None
+    if missing:
+        raise InputError(f"there is nothing at {address}: give an address that exists")
+    return filesystem, path

@@ -1,0 +1,106 @@
+"""A source in partitions, and the codes of each as a file."""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from adsh.data import open_source
+from adsh.errors import InputError
+from adsh.hamming.bits import bytes_for
+from adsh.partitions import partitioned
+from tests.data.pictures import random_images, save
+
+pyarrow = pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
+
+from pyarrow import parquet  # noqa: E402  # after the check that it is there
+
+from adsh.coded_parts import CodedParts  # noqa: E402
+
+
+@pytest.fixture
+def photos(tmp_path):
+    for at, image in enumerate(random_images(7, 12, 10, seed=0)):
+        save(tmp_path / "photos" / ("cat", "dog")[at % 2] / f"{at}.png", image)
+    return tmp_path / "photos"
+
+
+def everything(source):
+    return {key: np.asarray(picture()) for number in range(source.count) for key, picture in source.read(number)}
+
+
+def test_every_item_is_in_one_partition(photos):
+    source = partitioned(str(photos), size=3)
+    assert source.count == 3
+    found, dataset = everything(source), open_source(photos)
+    assert list(found) == list(dataset.keys)
+    for at, pixels in enumerate(found.values()):
+        np.testing.assert_array_equal(pixels, dataset[at])
+
+
+def test_an_address_gives_the_same_pictures(photos):
+    here, there = everything(partitioned(str(photos), size=3)), everything(partitioned(f"file://{photos}", size=2))
+    assert here.keys() == there.keys()
+    for key in here:
+        np.testing.assert_array_equal(here[key], there[key])
+
+
+def test_rows_of_parquet_are_pictures(tmp_path):
+    images = random_images(5, 8, 8, seed=1)
+    files = []
+    for image in images:
+        held = io.BytesIO()
+        Image.fromarray(image).save(held, "PNG")
+        files.append(held.getvalue())
+    path = tmp_path / "some.parquet"
+    table = pyarrow.table({"id": [f"k{i}" for i in range(5)], "bytes": files})
+    parquet.write_table(table, path, row_group_size=2)
+    source = partitioned(str(path), keys="id", images="bytes")
+    assert source.count == 3
+    np.testing.assert_array_equal(list(everything(source).values()), images)
+    with pytest.raises(InputError, match="has no column 'image': it has id, bytes; name them with --key-column"):
+        partitioned(str(path), keys="id")
+
+
+def test_it_is_sent_without_what_it_opened(photos):
+    source = partitioned(str(photos), size=3)
+    assert source.count == 3
+    assert len(pickle.dumps(source)) < 500
+    assert list(everything(pickle.loads(pickle.dumps(source)))) == list(everything(source))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("file:///nothing/here", "there is nothing at file:///nothing/here"),
+        ("nowhere://x", "nowhere://x cannot be read"),
+        ("missing.parquet", "there is nothing at missing.parquet"),
+    ],
+)
+def test_what_cannot_be_read_is_told(source, message):
+    with pytest.raises(InputError, match=message):
+        partitioned(source)
+
+
+def test_parts_are_written_whole_and_read_again(tmp_path):
+    parts = CodedParts(str(tmp_path / "out"), 12)
+    codes = np.random.default_rng(0).integers(0, 256, (4, bytes_for(12)), dtype=np.uint8)
+    parts.write(3, ["a", "b", "ü", "d"], codes)
+    parts.write(0, [], codes[:0])
+    assert parts.done() == {0, 3}
+    keys, again = parts.read(3)
+    assert keys == ["a", "b", "ü", "d"]
+    np.testing.assert_array_equal(again, codes)
+    assert [len(keys) for keys, _ in parts] == [0, 4]
+
+
+def test_going_on_with_something_else_is_refused(tmp_path):
+    parts = CodedParts(str(tmp_path / "out"), 12)
+    parts.begin({"items": 5, "model": "m"})
+    parts.begin({"items": 5, "model": "m"})
+    with pytest.raises(InputError, match="was begun with items 5, and now it is 6: give another --out"):
+        parts.begin({"items": 6, "model": "m"})
