@@ -15,6 +15,7 @@ A file that cannot be decoded is answered with one line that names it. Formats w
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from functools import cache
 from os import PathLike
 from typing import Any
@@ -51,11 +52,12 @@ def decode(
     *,
     formats: tuple[str, ...] | None = None,
     most_pixels: int = MOST_PIXELS,
+    check: Callable[[tuple[int, int]], None] | None = None,
 ) -> Pixels:
     """The pixels of an image file, given by its path or its bytes. `name` is what errors call it.
 
     Nothing is decoded of a file whose header tells another format than those given (Pillow's names; all that are
-    known by default), or more pixels.
+    known by default), or more pixels, or a width and height that `check` refuses.
     """
     if isinstance(source, bytes):
         called, file = name or "an image", io.BytesIO(source)
@@ -71,6 +73,8 @@ def decode(
     try:
         with Image.open(file, formats=known_formats(formats)) as image:
             check_size(image.size, called, most_pixels)
+            if check is not None:
+                check(image.size)
             return to_pixels(image, called)
     except InputError:
         raise

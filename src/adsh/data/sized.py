@@ -66,7 +66,7 @@ def fit(
     if image.ndim != 3 or image.dtype != np.uint8 or image.shape[2] != 3:
         raise InputError(f"{name} has items of shape {image.shape}: only images have a size to change")
     height, width = image.shape[:2]
-    if how == "crop" and resize**2 * max(height, width) > most * min(height, width):
+    if how == "crop" and too_long((width, height), resize, most):
         raise InputError(
             f"an image of {name} has {height:,} x {width:,} pixels, too long to be cut to {size} x "
             f'{size}: crop it, or take how="squash"'
@@ -74,6 +74,11 @@ def fit(
     if how == "squash":
         return resized(image, size, size)
     return centre(shorter_side(image, resize), size)
+
+
+def too_long(size: tuple[int, int], resize: int, most: int = MOST_PIXELS) -> bool:
+    """Whether more than `most` pixels are left of a picture whose shorter side is brought to this length."""
+    return resize**2 * max(size) > most * min(size)
 
 
 def shorter_side(image: Pixels, size: int) -> Pixels:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import InputError
@@ -28,12 +28,15 @@ class Where:
     def __init__(self, conditions: object) -> None:
         if not isinstance(conditions, dict) or not all(isinstance(name, str) for name in conditions):
             raise InputError(f'where={conditions!r}: give a dictionary such as {{"class": "cat"}}')
-        self._tests = [
+        tests = [
             (name, test, value)
             for name, condition in conditions.items()
             for test, value in _tests(name, condition).items()
         ]
-        self.name = repr(self._tests)  # equal for equal conditions
+        self.name = repr(tests)  # equal for equal conditions
+        self._tests = [
+            (name, test, _OneOf(value) if test in ("in", "not_in") else value) for name, test, value in tests
+        ]
         # What the stored JSON has to hold for equality with a text: most items are refused without being parsed.
         self._needles = [json.dumps(value) for _, test, value in self._tests if test == "eq" and isinstance(value, str)]
 
@@ -44,6 +47,24 @@ class Where:
                 return False
         metadata = json.loads(text) if text else {}
         return all(name in metadata and _holds(test, metadata[name], value) for name, test, value in self._tests)
+
+
+class _OneOf:
+    """Values, found again in one step however many there are."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        plain = (str, int, float, type(None))
+        self._plain = {(isinstance(one, bool), one) for one in values if isinstance(one, plain)}
+        self._others = [one for one in values if not isinstance(one, plain)]
+
+    def holds(self, found: Any) -> bool:
+        """Whether it is one of them, or a list that has one of them in it."""
+        return self._holds_plain(found) or any(_equal(found, one) for one in self._others)
+
+    def _holds_plain(self, found: Any) -> bool:
+        if isinstance(found, list):
+            return any(map(self._holds_plain, found))
+        return isinstance(found, str | int | float | None) and (isinstance(found, bool), found) in self._plain
 
 
 def _tests(name: str, condition: object) -> dict[str, Any]:
@@ -65,7 +86,7 @@ def _holds(test: str, found: Any, wanted: Any) -> bool:
     if test == "ne":
         return not _equal(found, wanted)
     if test in ("in", "not_in"):
-        return any(_equal(found, one) for one in wanted) == (test == "in")
+        return bool(wanted.holds(found) == (test == "in"))
     try:
         return isinstance(found, bool) == isinstance(wanted, bool) and bool(_COMPARISONS[test](found, wanted))
     except TypeError:

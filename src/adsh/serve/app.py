@@ -29,6 +29,7 @@ from .security import Guard, security_headers
 from .service import Service
 
 STATIC = Path(__file__).parent / "static"
+_POSTED = ("/v1/search", "/v1/encode", "/v1/items")
 
 
 def create_app(
@@ -87,18 +88,23 @@ class _Page(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         """A file, or one line where there is none."""
         scope[ROUTE] = "/"  # all counted as one
+        if f"/{path}" in _POSTED:
+            raise HTTPException(405, headers={"Allow": "POST"})
         return await super().get_response(path, scope)
 
 
 def _health(app: FastAPI, service: Service) -> None:
+    @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz", tags=["about"], response_class=Response)
     async def healthz() -> Response:
         """The process answers."""
         return Response("ok\n", media_type="text/plain")
 
+    @app.head("/readyz", include_in_schema=False)
     @app.get("/readyz", tags=["about"], response_class=Response, responses={503: {"description": "Not ready."}})
     async def readyz() -> Response:
         """The index can be read."""
+        service.check_place()
         items = await service.read(lambda: len(service.index))
         return Response(f"ready: {items} items\n", media_type="text/plain")
 

@@ -14,6 +14,7 @@ from .problems import Problem
 from .schemas import ErrorAnswer
 
 JSON, FORM = "application/json", "multipart/form-data"
+_DEEPEST = 64  # levels of JSON in a form; pydantic has a limit of its own
 _LONGEST_FIELD = 1 << 17  # bytes of a text beside the picture
 
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -63,6 +64,8 @@ async def read_form(request: Request) -> Form:
             return Form(await image.read(), fields)
     except HTTPException as problem:  # what the parser says of a form that is not whole
         raise Problem(422, f"the form cannot be read ({problem.detail}): send multipart/form-data") from None
+    except (UnicodeError, LookupError):
+        raise Problem(422, "a field of the form is no text in the charset it names: send UTF-8") from None
 
 
 def json_field(form: Form, name: str) -> Any:
@@ -71,9 +74,25 @@ def json_field(form: Form, name: str) -> Any:
     if text is None:
         return None
     try:
-        return orjson.loads(text)
+        value = orjson.loads(text)
     except orjson.JSONDecodeError as problem:
         raise Problem(422, f"{name} is not JSON ({problem}): give an object") from None
+    if _deeper(value, _DEEPEST):
+        raise Problem(422, f"{name} has more than {_DEEPEST} levels of brackets: give a flatter object")
+    return value
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether JSON has more levels of objects and lists than so many."""
+    layer = [value]
+    for _ in range(levels + 1):
+        layer = [
+            one
+            for held in layer
+            if isinstance(held, dict | list)
+            for one in (held.values() if isinstance(held, dict) else held)
+        ]
+    return any(isinstance(one, dict | list) for one in layer)
 
 
 def described(

@@ -88,7 +88,7 @@ def _index(service: Service) -> dict[str, Any]:
         "distinct_codes": held["distinct_codes"],
         "search": held["search"],
         "vectors": service.index.has_vectors,
-        "fields": _fields(some),
+        "fields": _fields(some, whole=len(some) == held["items"]),
         "examples": _examples(some),
     }
 
@@ -99,8 +99,8 @@ def _examples(items: Sequence[Item]) -> list[dict[str, Any]]:
     return [{"key": item.key, "metadata": without_paths(item.metadata)} for item in spread]
 
 
-def _fields(items: Sequence[Item]) -> dict[str, Any]:
-    """The names in the metadata of some items, with what they hold."""
+def _fields(items: Sequence[Item], *, whole: bool) -> dict[str, Any]:
+    """The names in the metadata of some items, or of the `whole` index, with what they hold."""
     values: dict[str, dict[Any, None]] = {}
     for item in items:
         for name, value in (item.metadata or {}).items():
@@ -113,9 +113,9 @@ def _fields(items: Sequence[Item]) -> dict[str, Any]:
         if not found or any(isinstance(one, str) and os.path.isabs(one) for one in found):
             continue  # where things lie on this machine
         text = any(isinstance(one, str) for one in found)
-        whole = len(found) <= _VALUES
-        listed = sorted(found, key=lambda one: (str(type(one)), one)) if whole else []
-        told[name] = {"type": "text" if text else "number", "values": listed, "all_values": whole}
+        few = len(found) <= _VALUES
+        listed = sorted(found, key=lambda one: (str(type(one)), one)) if few else []
+        told[name] = {"type": "text" if text else "number", "values": listed, "all_values": few and whole}
     return told
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote_to_bytes
+
 import numpy as np
 import orjson
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from . import schemas
@@ -27,9 +29,17 @@ class _Anything(StringConvertor):
 register_url_convertor("anything", _Anything())
 
 
+async def _check_path(request: Request) -> None:
+    """Refuses a key that is no UTF-8: what is not would be the same sign for all, and one key for many."""
+    try:
+        unquote_to_bytes(request.scope.get("raw_path", b"")).decode()
+    except UnicodeDecodeError:
+        raise Problem(422, "the key in the address is no UTF-8: encode it as UTF-8, then by percent signs") from None
+
+
 def routes(service: Service) -> APIRouter:
     """The routes of items. A slash inside a key may be sent as it is, or as %2F."""
-    router = APIRouter(prefix="/v1", responses=ERRORS, tags=["items"])
+    router = APIRouter(prefix="/v1", responses=ERRORS, tags=["items"], dependencies=[Depends(_check_path)])
     index = service.index
 
     async def item_answer(key: str) -> Response:

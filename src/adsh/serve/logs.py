@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .metrics import Metrics
@@ -23,6 +24,7 @@ Write = Callable[[dict[str, Any]], None]
 ROUTE = "adsh.route"  # in the scope of a request: what it is counted under, where no route of the framework is found
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_GONE = 499  # what is logged of a request whose sender went away before it was answered
 _LONGEST = 300  # characters of a path in the log
 
 
@@ -78,12 +80,14 @@ class RequestLog:
 
         try:
             await self._app(scope, receive, answer)
+        except ClientDisconnect:
+            pass
         except Exception as problem:
             self._failed(request_id, problem)
             if not status:
                 await send_problem(scope, answer, Problem(500, FAILED))
         finally:
-            seconds = time.perf_counter() - started
+            seconds, status = time.perf_counter() - started, status or _GONE
             path = scope.get(ROUTE) or getattr(scope.get("route"), "path_format", None) or "other"
             self._metrics.request(scope["method"], path, status, seconds)
             if self._write is not None:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from ..coder import Coder
 from ..data.images import Pixels, decode
-from ..data.sized import fit
+from ..data.sized import fit, too_long
 from ..errors import InputError
 from .batcher import Batcher
 from .limits import Limits
@@ -23,6 +23,7 @@ from .problems import too_busy
 # is the one with the most to go wrong, and writes to standard error by itself.
 FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "AVIF")
 _SENT = "a JPEG, PNG, GIF, WebP, BMP or AVIF file"
+_JPEG, _SCAN, _SCANS = b"\xff\xd8", b"\xff\xda", 100  # each scan goes over all pixels: a small file can have thousands
 _DECODERS = 2  # threads; so many pictures at most are in memory at their full size
 _WAIT = 0.004  # seconds that the first picture of a batch waits for others
 
@@ -63,13 +64,24 @@ class Pictures:
             self.under_way -= 1
 
     def _read(self, data: bytes) -> Image.Image:
+        if data.startswith(_JPEG) and data.count(_SCAN) > _SCANS:
+            raise InputError(f"the image is a JPEG of more than {_SCANS} scans: save it anew, and send {_SENT}")
         try:
-            pixels: Pixels = decode(data, "the image", formats=FORMATS, most_pixels=self._limits.max_pixels)
+            pixels: Pixels = decode(
+                data, "the image", formats=FORMATS, most_pixels=self._limits.max_pixels, check=self._check_shape
+            )
         except InputError as problem:
             raise InputError(str(problem).replace(": replace it, or leave it out", f": send {_SENT}")) from None
         if self._coder.size:  # what waits is small, whatever was sent
             pixels = fit(pixels, self._coder.size, name="the request", most=self._limits.max_pixels)
         return Image.fromarray(pixels)
+
+    def _check_shape(self, size: tuple[int, int]) -> None:
+        """Refuses by its header a picture so long that little of it would be left."""
+        if self._coder.size and too_long(size, self._coder.size, self._limits.max_pixels):
+            raise InputError(
+                f"the image has {size[0]:,} x {size[1]:,} pixels, too long to be cut to a square: crop it before"
+            )
 
     def _code(self, images: list[Image.Image]) -> Sequence[Seen | Exception]:
         if len({image.size for image in images}) > 1:
@@ -84,4 +96,4 @@ class Pictures:
     async def close(self) -> None:
         """Ends when everything taken is answered."""
         await self._network.close()
-        self._decoders.shutdown()
+        await asyncio.get_running_loop().run_in_executor(None, self._decoders.shutdown)

@@ -181,3 +181,13 @@ def shortened(value: Any) -> str:
     """A value as it was given, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "…"
+
+
+def count_values(value: Any) -> int:
+    """How many values JSON holds, at any depth."""
+    held, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        held += 1
+    return held

@@ -12,15 +12,18 @@ import numpy as np
 from ..coder import Coder
 from ..errors import InputError
 from ..index import Index, Item
+from ..index.store import DATABASE
 from .batcher import Batcher, one_by_one
 from .limits import Limits
 from .metrics import Metrics
 from .pictures import Pictures, Seen
 from .problems import Problem
-from .schemas import SearchRequest, Wanted
+from .schemas import SearchRequest, Wanted, count_values
 from .searching import Search, Searching, from_hex
 
 T = TypeVar("T")
+
+_MOST_VALUES = 1000  # of a filter
 
 
 class Service:
@@ -40,6 +43,7 @@ class Service:
             raise InputError(f"the model gives {coder.bits} bits and the index holds {index.bits}: they do not belong")
         self.coder, self.index, self.limits, self.metrics = coder, index, limits, Metrics()
         self.model, self.runtime, self.images = model, runtime, images
+        self._place = _place(index)
         self.pictures = Pictures(coder, limits, self.metrics.batch("images"))
         self.searching = Searching(index, limits, self.metrics.batch("searches"))
         self._reads: Batcher[Callable[[], Any], Any] = Batcher(
@@ -68,8 +72,18 @@ class Service:
 
     async def write(self, job: Callable[[], T]) -> T:
         """What a call that writes gives; one after the other, and finished even where nobody waits for it any more."""
-        answer: T = await asyncio.shield(self._writes(job))
+
+        def checked() -> T:
+            self.check_place()
+            return job()
+
+        answer: T = await asyncio.shield(self._writes(checked))
         return answer
+
+    def check_place(self) -> None:
+        """Raises where the index is not any more what was opened: what is written to it would be lost."""
+        if _place(self.index) != self._place:
+            raise Problem(503, "the index's folder was moved, replaced or removed: start the service again")
 
     async def item(self, key: str) -> Item:
         """The item of this key."""
@@ -123,6 +137,8 @@ class Service:
     def _allowed(self, asked: Wanted) -> int:
         if asked.k > self.limits.max_k:
             raise Problem(422, f"k={asked.k}: at most {self.limits.max_k} matches are given; filter, or ask for fewer")
+        if asked.filter is not None and (held := count_values(asked.filter)) > _MOST_VALUES:
+            raise Problem(422, f"filter holds {held:,} values: give at most {_MOST_VALUES:,}")
         return asked.k
 
     async def close(self) -> None:
@@ -134,3 +150,15 @@ class Service:
         await self._slow_reads.close()
         self.index.close()
         self.coder.close()
+
+
+def _place(index: Index) -> tuple[int, int] | None:
+    """Which file the index is, for one in a folder."""
+    folder = getattr(index, "folder", None)
+    if folder is None:
+        return None
+    try:
+        found = (Path(folder) / DATABASE).stat()
+    except OSError:
+        return (0, 0)
+    return found.st_dev, found.st_ino

@@ -40,15 +40,23 @@ export function options(info, changed) {
 
 /** Chips for the field that says what an item is, or a list where it has many values. */
 function classes(info, changed) {
-  const usable = Object.entries(info.fields).filter(([, field]) => field.all_values && field.values.length > 1);
+  const told = (field) => (field.all_values ? field.values.length > 1 : field.type === "text");
+  const usable = Object.entries(info.fields).filter(([, field]) => told(field));
   const telling = ([, field]) => field.type === "text" && field.values.length < Math.max(3, info.items / 2);
   const name = labelField(usable.map(([one]) => one)) ?? usable.find(telling)?.[0];
   if (!name) return () => undefined;
-  const { values } = info.fields[name];
+  const { values, all_values: all } = info.fields[name];
   const place = byId("classes");
   const legend = `Only of ${{ labels: "label", classes: "class" }[name] ?? name}`;
   place.querySelector("legend").textContent = legend;
   place.hidden = false;
+  if (!all) {
+    // a large index was looked at in part: other values can be typed
+    const known = el("datalist", { id: "known" }, values.map((value) => el("option", { value: String(value) })));
+    const typed = el("input", { type: "text", list: "known", "aria-label": legend, placeholder: "any", input: changed });
+    byId("chips").replaceChildren(typed, known);
+    return () => (typed.value.trim() ? { [name]: typed.value.trim() } : undefined);
+  }
   if (values.length > CHIPS) {
     const choices = values.map((value, at) => el("option", { value: at }, String(value)));
     const list = el("select", { "aria-label": legend, change: changed }, el("option", { value: "" }, "any"), choices);

@@ -1,0 +1,137 @@
+"""Small requests that would cost much, and what a client or an administrator may do in the middle."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import socket
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from adsh.index.where import Where
+from adsh.serve.schemas import count_values
+
+from .conftest import png
+
+CODE = "000000"
+
+
+def scans(times: int) -> bytes:
+    """A progressive JPEG whose second scan comes so many times."""
+    file = io.BytesIO()
+    Image.effect_noise((64, 64), 90).convert("RGB").save(file, "JPEG", progressive=True)
+    data = file.getvalue()
+    first = data.index(b"\xff\xda", data.index(b"\xff\xda") + 2)
+    second = data.index(b"\xff\xda", first + 2)
+    one = data[first:second]
+    return data[:second] + one * times + data[second:]
+
+
+def test_a_jpeg_of_thousands_of_scans_is_refused_before_it_is_decoded(api):
+    answer = api.post("/v1/encode", files={"image": scans(200)})
+    assert answer.status_code == 422
+    assert "more than 100 scans" in answer.json()["detail"]
+    assert api.post("/v1/encode", files={"image": scans(0)}).status_code == 200
+
+
+def test_a_picture_that_is_a_line_is_refused_by_its_header(api):
+    file = io.BytesIO()
+    Image.new("1", (1, 2_000_000)).save(file, "PNG")
+    started = time.perf_counter()
+    answer = api.post("/v1/encode", files={"image": file.getvalue()})
+    assert answer.status_code == 422
+    assert "1 x 2,000,000 pixels, too long to be cut to a square: crop it" in answer.json()["detail"]
+    assert time.perf_counter() - started < 5
+
+
+def test_a_filter_of_many_values_is_refused(api):
+    many = {"code": CODE, "filter": {"class": {"in": list(range(5000))}}}
+    answer = api.post("/v1/search", json=many)
+    assert answer.status_code == 422
+    assert "filter holds 5,003 values: give at most 1,000" in answer.json()["detail"]
+    few = {"code": CODE, "filter": {"class": {"in": ["red", *range(500)]}}}
+    assert len(api.post("/v1/search", json=few).json()["matches"]) == 10
+
+
+def test_values_are_counted_at_any_depth():
+    assert count_values({"a": [1, 2, {"b": 3}], "c": None}) == 7
+
+
+@pytest.mark.parametrize("found", [1, 1.0, True, "1", None, [1, "x"], [[1]], {"a": 1}, [], 7])
+@pytest.mark.parametrize("wanted", [[1], [True], ["1", "x"], [None], [[1]], [{"a": 1}], [], [1, "x", [1, "x"]]])
+def test_one_of_many_is_found_as_one_by_one(found, wanted):
+    text = json.dumps({"f": found})
+    one_by_one = any(Where({"f": {"eq": one}}).accepts(text) for one in wanted if not isinstance(one, dict))
+    one_by_one = one_by_one or any(isinstance(one, dict) and one == found for one in wanted)
+    assert Where({"f": {"in": wanted}}).accepts(text) == one_by_one
+    assert Where({"f": {"not_in": wanted}}).accepts(text) != one_by_one
+
+
+def test_json_of_a_thousand_brackets_in_a_form_is_refused(api):
+    deep = '{"a":' + "[" * 900 + "]" * 900 + "}"
+    answer = api.post("/v1/search", files={"image": png()}, data={"filter": deep})
+    assert answer.status_code == 422
+    assert "more than 64 levels of brackets" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("charset", ["undefined", "punycode", "no-such-charset"])
+def test_a_charset_that_cannot_be_read_is_the_senders_mistake(api, charset):
+    body = b'--x\r\nContent-Disposition: form-data; name="k"\r\n\r\n\xff5\r\n'
+    body += b'--x\r\nContent-Disposition: form-data; name="image"; filename="a.png"\r\n\r\n' + png() + b"\r\n--x--\r\n"
+    kind = f"multipart/form-data; boundary=x; charset={charset}"
+    answer = api.post("/v1/search", content=body, headers={"content-type": kind})
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("path", ["/v1/encode", "/v1/search"])
+def test_a_client_that_goes_away_in_the_middle_is_no_failure(live, path):
+    kind = "multipart/form-data; boundary=x" if path == "/v1/encode" else "application/json"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer s3cret\r\n"
+    head += f"Content-Type: {kind}\r\nContent-Length: 5000\r\nX-Request-ID: gone{path.replace('/', '.')}\r\n\r\n--x\r\n"
+    with socket.create_connection(("127.0.0.1", live.port)) as connection:
+        connection.sendall(head.encode())
+        time.sleep(0.2)
+    until = time.monotonic() + 20
+    while not (mine := [line for line in live.logged() if line.get("id") == f"gone{path.replace('/', '.')}"]):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert [(line["level"], line["status"]) for line in mine] == [("info", 499)]
+
+
+def test_an_index_that_was_moved_away_takes_no_writes(api):
+    assert api.get("/readyz").status_code == 200
+    moved = api.index_folder.with_name("moved")
+    api.index_folder.rename(moved)
+    shutil.copytree(moved, api.index_folder)
+    answer = api.put("/v1/items/new", json={"code": CODE})
+    assert answer.status_code == 503
+    assert "was moved, replaced or removed" in answer.json()["detail"]
+    assert api.get("/readyz").status_code == 503
+    assert api.post("/v1/search", json={"code": CODE}).status_code == 200  # what was opened can still be asked
+
+
+def test_another_method_is_told_apart_from_nothing_there(api):
+    for path in ("/v1/search", "/v1/encode", "/v1/items"):
+        answer = api.get(path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert api.get("/v1/nothing").status_code == 404
+    for path in ("/healthz", "/readyz"):
+        assert api.head(path).status_code == 200
+
+
+def test_a_key_that_is_no_text_is_refused(api):
+    for key in ("%ff", "%fe", "red/%C3"):
+        answer = api.put(f"/v1/items/{key}", json={"code": CODE})
+        assert answer.status_code == 422
+        assert "no UTF-8" in answer.json()["detail"]
+    assert api.put("/v1/items/%C3%A9", json={"code": CODE}).json()["key"] == "é"
+
+
+def test_values_of_a_part_are_not_called_all(api, monkeypatch):
+    monkeypatch.setattr("adsh.serve.info._SAMPLE", 10)
+    assert api.get("/v1/info").json()["fields"]["class"]["all_values"] is False
+    assert np.ndim(api.get("/v1/info").json()["fields"]["class"]["values"]) == 1
