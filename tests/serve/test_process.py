@@ -189,6 +189,10 @@ def test_an_accepted_request_is_answered_after_the_signal(made, tmp_path):
     body = json.dumps({"code": "000000"}).encode()
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
+        connection.sendall(head + body)
+        assert connection.recv(10_000).startswith(
+            b"HTTP/1.1 200"
+        )  # the server knows the connection, however busy it is
         connection.sendall(head + body[:5])
         time.sleep(0.3)
         server.process.send_signal(signal.SIGTERM)
