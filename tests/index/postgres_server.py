@@ -47,12 +47,14 @@ class Server:
         password = self.folder / "password"
         password.write_text(PASSWORD, encoding="utf-8")
         password.chmod(0o644)
-        self._run("initdb", "-U", "postgres", "-A", "scram-sha-256", f"--pwfile={password}", "-E", "UTF8", "--no-locale",
-                  "--no-sync")  # fmt: skip
+        options = ("-U", "postgres", "-A", "scram-sha-256", "-E", "UTF8", "--no-locale", "--no-sync")
+        self._run("initdb", *options, f"--pwfile={password}")
         self.port = _free_port()
         self.start()
 
-    def uri(self, database: str = "postgres", query: str = "", *, user: str = "postgres", password: str = QUOTED) -> str:
+    def uri(
+        self, database: str = "postgres", query: str = "", *, user: str = "postgres", password: str = QUOTED
+    ) -> str:
         """Where it listens."""
         return f"postgresql://{user}:{password}@127.0.0.1:{self.port}/{database}{'?' * bool(query)}{query}"
 

@@ -28,14 +28,14 @@ class Where:
     def __init__(self, conditions: object) -> None:
         if not isinstance(conditions, dict) or not all(isinstance(name, str) for name in conditions):
             raise InputError(f'where={conditions!r}: give a dictionary such as {{"class": "cat"}}')
-        self._tests = [
+        self.tests = [  # (field, comparison, value): all have to hold
             (name, test, value)
             for name, condition in conditions.items()
             for test, value in _tests(name, condition).items()
         ]
-        self.name = repr(self._tests)  # equal for equal conditions
+        self.name = repr(self.tests)  # equal for equal conditions
         # What the stored JSON has to hold for equality with a text: most items are refused without being parsed.
-        self._needles = [json.dumps(value) for _, test, value in self._tests if test == "eq" and isinstance(value, str)]
+        self._needles = [json.dumps(value) for _, test, value in self.tests if test == "eq" and isinstance(value, str)]
 
     def accepts(self, text: str) -> bool:
         """Whether metadata, as stored, meets every condition."""
@@ -43,7 +43,7 @@ class Where:
             if needle not in text:
                 return False
         metadata = json.loads(text) if text else {}
-        return all(name in metadata and _holds(test, metadata[name], value) for name, test, value in self._tests)
+        return all(name in metadata and _holds(test, metadata[name], value) for name, test, value in self.tests)
 
 
 def _tests(name: str, condition: object) -> dict[str, Any]:
