@@ -22,6 +22,8 @@ from .postgres_server import Connection
 from .postgres_where import condition
 from .where import Where
 
+Found = tuple[str, float, str, str | None]  # key, distance, code, metadata
+
 _MORE = 8  # times as many items are looked at, where a filter refused too many
 _NEAREST: LiteralString = """
 far AS MATERIALIZED (SELECT code, items, code <~> %s::bit({bits}) AS distance FROM {codes}),
@@ -63,7 +65,7 @@ class Search:
         while True:
             near, values = self._nearest(query, code, reach)
             rows = self._items(near, values, limit, vector)
-            kept = [row for row in rows if self.where is None or self.where.accepts(row[3] or "")]
+            kept = self._accepted(rows)
             if len(kept) >= wanted or (reach >= total and len(rows) < limit):
                 return as_matches(kept[offset:wanted], query.table is not None)
             if reach >= total:
@@ -74,8 +76,12 @@ class Search:
         """All within the radius, or a page of them."""
         stop = None if limit is None else offset + limit
         rows = self._items(_WITHIN, [code, radius], None if self.where else stop, None)
-        kept = [row for row in rows if self.where is None or self.where.accepts(row[3] or "")]
-        return as_matches(kept[offset:stop], False)
+        return as_matches(self._accepted(rows)[offset:stop], False)
+
+    def _accepted(self, rows: list[Found]) -> list[Found]:
+        """Those that the filter lets through: PostgreSQL may have let through a few more."""
+        where = self.where
+        return rows if where is None else [row for row in rows if where.holds(json.loads(row[3] or "{}"))]
 
     def _nearest(self, query: Query, code: str, reach: int) -> tuple[LiteralString, list[Any]]:
         if query.table is None:
@@ -96,7 +102,7 @@ class Search:
 
     def _items(
         self, near: LiteralString, values: list[Any], limit: int | None, vector: NDArray[np.int8] | None
-    ) -> list[tuple[str, float, str, str | None]]:
+    ) -> list[Found]:
         wanted, parameters = condition(self.where)
         statement = "WITH " + near + (_FIRST if vector is None else _BY_VECTOR)
         last = [limit, limit] if vector is None else [as_halfvec(vector), limit]
@@ -106,7 +112,7 @@ class Search:
         return rows.fetchall()
 
 
-def as_matches(rows: list[tuple[str, float, str, str | None]], real: bool) -> Matches:
+def as_matches(rows: list[Found], real: bool) -> Matches:
     """What a search gives, out of rows of key, distance, code and metadata."""
     distances = np.array([row[1] for row in rows], dtype=np.float64)
     return Matches(

@@ -38,11 +38,14 @@ class Where:
         self._needles = [json.dumps(value) for _, test, value in self.tests if test == "eq" and isinstance(value, str)]
 
     def accepts(self, text: str) -> bool:
-        """Whether metadata, as stored, meets every condition."""
+        """Whether metadata, as `checks.metadata_texts` wrote it, meets every condition."""
         for needle in self._needles:
             if needle not in text:
                 return False
-        metadata = json.loads(text) if text else {}
+        return self.holds(json.loads(text) if text else {})
+
+    def holds(self, metadata: dict[str, Any]) -> bool:
+        """Whether metadata meets every condition."""
         return all(name in metadata and _holds(test, metadata[name], value) for name, test, value in self.tests)
 
 
