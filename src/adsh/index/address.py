@@ -39,6 +39,14 @@ def secrets_of(address: str) -> list[str]:
     return sorted((one for one in every if one), key=len, reverse=True)
 
 
+def check_address(address: str) -> str:
+    """The address, or an error where a password is written such that parts of it would be taken for a host."""
+    user = address.partition("://")[2].partition("?")[0].rpartition("@")[0]
+    if "@" in user or "/" in user:
+        raise InputError(f"{shown(address)} has @ or / before its host: write them as %40 and %2F in a password")
+    return address
+
+
 def options_of(address: str, names: Iterable[str]) -> tuple[str, dict[str, str]]:
     """The address without these parts of its query, and those parts."""
     before, _, query = address.partition("?")

@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..hamming.bits import Codes, as_octets
 from ..hamming.small_vectors import NONE, Projection
 from .about import load_projection, save_projection
-from .address import check_name, options_of, shown
+from .address import check_address, check_name, options_of, shown
 from .base import Index, Ranking
 from .checks import check_given, check_items, check_keys, check_number, check_queries
 from .matches import Item, Matches, StoredVectors
@@ -73,7 +73,7 @@ class PostgresIndex(Index):
     """An index in the tables of a PostgreSQL database."""
 
     def __init__(self, address: str, bits: int | None, model: str | None, timeout: float) -> None:
-        bare, options = options_of(address, ("table",))
+        bare, options = options_of(check_address(address), ("table",))
         self._tables = Tables(check_name("table", options.get("table", "adsh")))
         self.location = shown(address)
         self._server = Server(bare, self.location, timeout)
@@ -267,9 +267,7 @@ class PostgresIndex(Index):
             twice = connection.execute(
                 self._tables.sql("SELECT count(*) - count(DISTINCT place) FROM {items}")
             ).fetchone()
-        problems = [
-            f"the code {code[:64]} has {there} items and {said} were counted" for code, said, there in differing
-        ]
+        problems = [f"code {code[:64]} has {there} items, and {said} were counted" for code, said, there in differing]
         if twice and twice[0]:
             problems.append(f"{twice[0]} items have a place that another has")
         return problems

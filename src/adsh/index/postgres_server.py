@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,6 +69,9 @@ class Server:
             if self._closed:
                 raise InputError(f"this handle of {self.name} is closed: open the index again")
             connection = self._idle.pop() if self._idle else None
+        if connection is not None and _has_ended(connection):
+            connection.close()
+            connection = None
         if connection is None:
             connection = self._connect()
         try:
@@ -152,3 +156,10 @@ class Server:
         for secret in self._secrets:
             reason = reason.replace(secret, "…")
         return reason
+
+
+def _has_ended(connection: Connection) -> bool:
+    """Whether the server ended an idle connection: nothing but its last words can be waiting there."""
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    return bool(waiting.poll(0))
