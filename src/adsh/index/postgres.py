@@ -12,56 +12,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg import errors, sql
 
-from ..errors import InputError
-from ..hamming.bits import Codes, as_octets
+from ..hamming.bits import as_octets
 from ..hamming.small_vectors import NONE, Projection
 from .about import load_projection, save_projection
 from .address import check_address, check_name, options_of, shown
 from .base import Index, Ranking
 from .checks import check_given, check_items, check_keys, check_number, check_queries
 from .matches import Item, Matches, StoredVectors
+from .postgres_rows import Batch, put, rows_after, rows_of, take_out
 from .postgres_schema import Tables, found_tables
-from .postgres_search import Search, as_halfvec, from_bits, to_bits
+from .postgres_search import Search, to_bits
 from .postgres_server import Connection, Server
-from .rows import Rows, no_vectors
+from .rows import Rows
 from .shortening import Shortening
-from .texts import Texts
 from .where import Where
 
 LONGEST_KEY = 2600  # bytes: what an index of PostgreSQL takes
-_AT_A_TIME = 10_000  # keys looked up in one statement
-
-_NEW = """
-CREATE TEMP TABLE IF NOT EXISTS {new} (number bigint, key text COLLATE "C", code bit({bits}), metadata jsonb,
-                                       vector halfvec) ON COMMIT DELETE ROWS
-"""
-_REPLACED = """
-WITH old AS (SELECT item.code, count(*) AS times FROM {items} AS item JOIN {new} USING (key) GROUP BY item.code)
-UPDATE {codes} AS known SET items = known.items - old.times FROM old WHERE known.code = old.code RETURNING old.times
-"""
-_INSERT = """
-INSERT INTO {items} (key, place, code, metadata, vector)
-SELECT key, number + (SELECT coalesce(max(place), 0) FROM {items}), code, metadata, vector FROM {new}
-ON CONFLICT (key) DO UPDATE SET code = excluded.code, metadata = excluded.metadata, vector = excluded.vector
-"""
-_COUNT = """
-INSERT INTO {codes} AS known (code, items) SELECT code, count(*) FROM {new} GROUP BY code
-ON CONFLICT (code) DO UPDATE SET items = known.items + excluded.items
-"""
-_DELETE = """
-WITH gone AS (DELETE FROM {items} WHERE key = ANY(%s::text[]) RETURNING code),
-     old AS (SELECT code, count(*) AS times FROM gone GROUP BY code)
-UPDATE {codes} AS known SET items = known.items - old.times FROM old WHERE known.code = old.code RETURNING old.times
-"""
-_FORGET = "DELETE FROM {codes} WHERE items = 0"
 _DIFFER = """
 SELECT coalesce(known.code, counted.code)::text, coalesce(known.items, 0), coalesce(counted.items, 0)
 FROM {codes} AS known FULL JOIN (SELECT code, count(*) AS items FROM {items} GROUP BY code) AS counted USING (code)
 WHERE known.items IS DISTINCT FROM counted.items LIMIT 10
 """
-_COLUMNS = "SELECT place, key, code::text, metadata::text, vector::real[] FROM {items} "
 _SIZE = """
 SELECT sum(pg_total_relation_size(to_regclass(name))), current_setting('server_version'),
        (SELECT extversion FROM pg_extension WHERE extname = 'vector')
@@ -119,52 +91,13 @@ class PostgresIndex(Index):
                     lambda: tables.fact(connection, "projection"),
                     lambda value: tables.set_fact(connection, "projection", value),
                 )
-            self._copy(connection, encoded, packed, texts, small)
-            replaced = sum(int(row[0]) for row in connection.execute(tables.sql(_REPLACED)))
-            connection.execute(tables.sql(_INSERT))
-            connection.execute(tables.sql(_COUNT))
-            if replaced:
-                connection.execute(tables.sql(_FORGET))
-        return len(encoded) - replaced
-
-    def _copy(
-        self,
-        connection: Connection,
-        keys: list[bytes],
-        codes: Codes,
-        texts: list[bytes] | None,
-        small: NDArray[np.int8] | None,
-    ) -> None:
-        """Puts a batch into a table of this session: one stream for all of it."""
-        tables = self._tables
-        connection.execute(tables.sql(_NEW, bits=sql.Literal(self.bits)))
-        metadata: list[str | None] = [None] * len(keys) if texts is None else [t.decode() or None for t in texts]
-        vectors: list[str | None] = [None] * len(keys)
-        if small is not None:
-            vectors = [None if row[0] == NONE else as_halfvec(row) for row in small]
-        try:
-            with connection.cursor().copy(tables.sql("COPY {new} FROM STDIN")) as copy:
-                columns = (keys, to_bits(codes, self.bits), metadata, vectors)
-                for number, (key, *rest) in enumerate(zip(*columns, strict=True), 1):
-                    copy.write_row((number, key.decode(), *rest))
-        except (errors.UntranslatableCharacter, errors.InvalidTextRepresentation):
-            raise InputError(
-                "metadata holds a text with a NUL or half a character (\\u0000, \\ud800): PostgreSQL stores neither; "
-                "leave them out"
-            ) from None
-        connection.execute(tables.sql("ANALYZE {new}"))
+            return put(connection, tables, self.bits, Batch(encoded, packed, texts, small))
 
     def remove(self, keys: Sequence[str]) -> int:
         """Takes items out, and gives how many of the keys were there."""
         texts = [key.decode() for key in check_keys(keys)]
-        removed = 0
         with self._writing() as connection:
-            for start in range(0, len(texts), _AT_A_TIME):
-                gone = connection.execute(self._tables.sql(_DELETE), [texts[start : start + _AT_A_TIME]])
-                removed += sum(row[0] for row in gone)
-            if removed:
-                connection.execute(self._tables.sql(_FORGET))
-        return removed
+            return take_out(connection, self._tables, texts)
 
     def search(
         self,
@@ -215,21 +148,19 @@ class PostgresIndex(Index):
 
     def get(self, keys: Sequence[str]) -> list[Item | None]:
         """The items of these keys as they are stored; None for a key that is not there."""
-        rows = self._rows_of([key.decode() for key in check_keys(keys)])
-        found = {item.key: item for part in rows for item in part.items()}
+        found = {item.key: item for part in self._rows_of(keys) for item in part.items()}
         return [found.get(key) for key in keys]
 
     def stored_vectors(self, keys: Sequence[str]) -> StoredVectors | None:
         """The vectors of items that are there, to search from them; None where one has none."""
-        wanted = [key.decode() for key in check_keys(keys)]
         by_key: dict[str, NDArray[np.int8]] = {}
-        for part in self._rows_of(wanted):
+        for part in self._rows_of(keys):
             if part.vectors is None or (part.vectors[:, 0] == NONE).any():
                 return None
             by_key |= zip(part.keys.run(0, len(part)), part.vectors, strict=True)
-        if not wanted or len(by_key) < len(wanted):
+        if not by_key or len(by_key) < len(keys):
             return None
-        return StoredVectors(np.stack([by_key[key] for key in wanted]))
+        return StoredVectors(np.stack([by_key[key] for key in keys]))
 
     def note(self, name: str, text: str) -> None:
         """Keeps a short text beside the items."""
@@ -247,12 +178,11 @@ class PostgresIndex(Index):
         after = -1
         while True:
             with self._server.reading() as connection:
-                statement = self._tables.sql(_COLUMNS + "WHERE place > %s ORDER BY place LIMIT %s")
-                found = connection.execute(statement, [after, size]).fetchall()
-            if not found:
+                rows = rows_after(connection, self._tables, self.bits, after, size)
+            if rows is None:
                 return
-            after = found[-1][0]
-            yield self._as_rows(found)
+            after = int(rows.places[-1])
+            yield rows
 
     def compact(self) -> None:
         """Frees what changes have left, and lets the server see what the tables hold."""
@@ -310,30 +240,6 @@ class PostgresIndex(Index):
             self._tables.lock(connection)
             yield connection
 
-    def _rows_of(self, keys: list[str]) -> list[Rows]:
-        parts = []
+    def _rows_of(self, keys: Sequence[str]) -> list[Rows]:
         with self._server.reading() as connection:
-            for start in range(0, len(keys), _AT_A_TIME):
-                statement = self._tables.sql(_COLUMNS + "WHERE key = ANY(%s::text[])")
-                found = connection.execute(statement, [keys[start : start + _AT_A_TIME]]).fetchall()
-                if found:
-                    parts.append(self._as_rows(found))
-        return parts
-
-    def _as_rows(self, found: list[tuple[Any, ...]]) -> Rows:
-        places, keys, codes, metadata, vectors = zip(*found, strict=True)
-        small = None
-        width = next((len(vector) for vector in vectors if vector is not None), None)
-        if width is not None:
-            small = no_vectors(len(found), width)
-            for at, vector in enumerate(vectors):
-                if vector is not None:
-                    small[at] = vector
-        texts = [(text or "").encode() for text in metadata]
-        return Rows(
-            np.array(places, dtype=np.int64),
-            from_bits(list(codes), self.bits),
-            Texts.of([key.encode() for key in keys]),
-            Texts.of(texts) if any(texts) else None,
-            small,
-        )
+            return rows_of(connection, self._tables, self.bits, [key.decode() for key in check_keys(keys)])
