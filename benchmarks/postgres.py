@@ -3,8 +3,8 @@
     python benchmarks/postgres.py [items [kills]]      (1,000,000 and 20 where none are given)
 
 Search: items with 48-bit ADSH codes, 10, 100 and 1,000 distinct ones, the nearest 100 of one query: `index.search`
-beside pgvector's scan of the same items, ORDER BY code <~> query LIMIT 100, in the same run on the same server, with its
-settings as they come (parallel workers included). Both must give the same distances.
+beside pgvector's scan of the same items, ORDER BY code <~> query LIMIT 100, in the same run on the same server, with
+its settings as they come (parallel workers included). Both must give the same distances.
 Kills: SIGKILL of every process of the server while batches are added; after the restart every item of an acknowledged
 batch has to be there with its code, and of the batch under way all or none. The first failure ends the run.
 Writes results/benchmarks/postgres.json.

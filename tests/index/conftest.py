@@ -3,7 +3,7 @@ import pytest
 from tests.index import stores
 
 
-@pytest.fixture(params=["embedded", "postgres"])
+@pytest.fixture(params=stores.KINDS)
 def place(request, tmp_path):
     """A place for an index, of each kind in turn."""
     return stores.place(request.param, tmp_path)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.index import postgres_server
 
+KINDS = ("embedded", "postgres")
+
 _NUMBERS = itertools.count()
 
 

@@ -13,6 +13,7 @@ from adsh.hamming.bits import pack
 from adsh.hamming.small_vectors import Projection
 from adsh.index.matches import StoredVectors
 from adsh.index.where import Where
+from tests.index import stores
 from tests.index.cases import keys, random_codes
 from tests.reference import hamming as plain
 
@@ -340,10 +341,8 @@ comparisons = st.one_of(
 stored = st.none() | st.dictionaries(st.sampled_from(["x", "y"]), values, max_size=2)
 
 
-@pytest.mark.parametrize("kind", ["embedded", "postgres"])
+@pytest.mark.parametrize("kind", stores.KINDS)
 def test_a_filter_means_the_same_in_every_index(kind, tmp_path_factory):
-    from tests.index import stores
-
     with adsh.open_index(stores.place(kind, tmp_path_factory.mktemp("i")).location, bits=8) as index:
 
         @settings(max_examples=60)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import adsh
+from adsh import address
 from adsh.errors import BusyError, FolderError, InputError, MissingExtraError, ServerError
-from adsh.index import address
 from tests.index import stores
 from tests.index.cases import keys, random_codes
 from tests.index.postgres_server import PASSWORD, QUOTED, Server, missing

@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ..address import is_address
 from ..errors import InputError, MissingExtraError
-from .address import is_address
 from .base import Index
 from .matches import Item, Match, Matches
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..address import check_address, check_name, options_of, shown
 from ..hamming.bits import as_octets
 from ..hamming.small_vectors import NONE, Projection
 from .about import load_projection, save_projection
-from .address import check_address, check_name, options_of, shown
 from .base import Index, Ranking
 from .checks import check_given, check_items, check_keys, check_number, check_queries
 from .matches import Item, Matches, StoredVectors

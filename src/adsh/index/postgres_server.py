@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 from psycopg import errors as codes
 
+from ..address import secrets_of
 from ..errors import AdshError, BusyError, InputError, ServerError, first_line
-from .address import secrets_of
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
