@@ -49,7 +49,7 @@ class Server:
         password.chmod(0o644)
         options = ("-U", "postgres", "-A", "scram-sha-256", "-E", "UTF8", "--no-locale", "--no-sync")
         self._run("initdb", *options, f"--pwfile={password}")
-        self.port = _free_port()
+        self.port = free_port()
         self.start()
 
     def uri(
@@ -107,7 +107,8 @@ class Server:
             raise RuntimeError(done.stderr)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return int(listening.getsockname()[1])

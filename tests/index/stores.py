@@ -8,9 +8,9 @@ from functools import cache
 
 import pytest
 
-from tests.index import postgres_server
+from tests.index import milvus_server, postgres_server
 
-KINDS = ("embedded", "postgres")
+KINDS = ("embedded", "postgres", "milvus")
 
 _NUMBERS = itertools.count()
 
@@ -34,16 +34,28 @@ def postgres() -> postgres_server.Server:
     return postgres_server.Server("fsync=off", "max_connections=50")
 
 
+@cache
+def milvus() -> milvus_server.Server:
+    """One server for all tests of a process."""
+    reason = milvus_server.missing()
+    if reason:
+        pytest.skip(reason)
+    return milvus_server.Server()
+
+
 def place(kind: str, folder: object) -> Place:
     """A new place for an index of this kind."""
     number = next(_NUMBERS)
     if kind == "postgres":
         return Place(postgres().uri(query=f"table=t{number}"), kind)
+    if kind == "milvus":
+        return Place(milvus().uri(f"collection=t{number}"), kind, vectors=False, asymmetric=False)
     return Place(f"{folder}/index {number}", kind)
 
 
 def stop() -> None:
     """Ends the servers that were started."""
-    if postgres.cache_info().currsize:
-        postgres().stop()
-        postgres.cache_clear()
+    for server in (postgres, milvus):
+        if server.cache_info().currsize:
+            server().stop()
+            server.cache_clear()

@@ -239,7 +239,7 @@ def _tell(location: str, put: Put, json: bool) -> None:
         {
             "index": f"{shown(location)}: {held['items']:,} items of {held['bits']} bits",
             "put in": f"{', '.join(parts)}; {put.seconds:.1f} s",
-            "codes": f"{held['distinct_codes']:,} distinct; searched by {held['search']}",
+            "codes": f"{_words(held['distinct_codes'])} distinct; searched by {held['search']}",
             "next": f"adsh search {shown(location)} IMAGE",
         }
     )

@@ -38,6 +38,11 @@ def open_index(location: str | Path, bits: int | None = None, *, model: Any = No
         from .postgres import PostgresIndex
 
         return PostgresIndex(str(location), bits, fingerprint, timeout)
+    if kind in ("milvus+http", "milvus+https"):
+        _need("pymilvus", "milvus", "Milvus")
+        from .milvus import MilvusIndex
+
+        return MilvusIndex(str(location), bits, fingerprint, timeout)
     raise InputError(f"{kind}:// is not a kind of index here: give a folder, postgresql://… or milvus+http://…")
 
 
