@@ -182,7 +182,7 @@ class MilvusIndex(Index):
     def batches(self, size: int = 1 << 14) -> Iterator[Rows]:
         """All items as columns, in the order of insertion, so many at a time at most."""
         with self._milvus.explained():
-            for window in windows(query(self._milvus), min(size + 1, MOST)):
+            for window in windows(query(self._milvus), most=min(size + 1, MOST)):
                 if window:
                     yield _as_rows(window)
 

@@ -34,18 +34,17 @@ class Search:
     bits: int
     where: Where | None
     options: dict[str, int]
-    most: int = MOST
 
     def top(self, wanted: int) -> list[Entity]:
         """The nearest so many, ties in the order of insertion."""
-        limit = min(wanted, self.most)
+        limit = min(wanted, MOST)
         first = self._ask(ALWAYS, limit, {})
         if len(first) < limit:
             return self._accepted(first)[:wanted]
         last = int(first[-1]["distance"])  # of those at this distance, others may have been inserted before
         found = self._accepted([entity for entity in first if entity["distance"] < last])
         for distance in range(last, self.bits + 1):
-            for window in windows(self._at(distance, distance), self.most):
+            for window in windows(self._at(distance, distance)):
                 found += self._accepted(window)
                 if len(found) >= wanted:
                     return found[:wanted]
@@ -53,7 +52,7 @@ class Search:
 
     def within(self, radius: int) -> list[Entity]:
         """All within a distance, nearest first."""
-        found = [one for window in windows(self._at(0, min(radius, self.bits)), self.most) for one in window]
+        found = [one for window in windows(self._at(0, min(radius, self.bits))) for one in window]
         return self._accepted(found)
 
     def _at(self, least: int, greatest: int) -> Ask:
@@ -83,16 +82,17 @@ Window = tuple[int, int]  # places from, and before
 Ask = Callable[[Window, int], list[Entity]]
 
 
-def windows(ask: Ask, most: int = MOST, window: Window = ALWAYS) -> Iterator[list[Entity]]:
-    """All entities that `ask` knows of, in complete windows in the order of insertion."""
+def windows(ask: Ask, window: Window = ALWAYS, most: int | None = None) -> Iterator[list[Entity]]:
+    """All entities that `ask` knows of, in complete windows of less than `most` in the order of insertion."""
+    most = most or MOST
     found = ask(window, most)
     if len(found) < most:
         yield sorted(found, key=lambda one: one["place"])
         return
     places = sorted(one["place"] for one in found)
     middle = max(places[len(places) // 2], window[0] + 1)
-    yield from windows(ask, most, (window[0], middle))
-    yield from windows(ask, most, (middle, window[1]))
+    yield from windows(ask, (window[0], middle), most)
+    yield from windows(ask, (middle, window[1]), most)
 
 
 def query(milvus: Milvus) -> Ask:

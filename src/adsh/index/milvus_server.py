@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pymilvus import DataType, MilvusClient
+from pymilvus.client.types import Status
 from pymilvus.exceptions import MilvusException
 
 from ..address import check_address, check_name, options_of, secrets_of, shown
@@ -52,8 +54,8 @@ class Milvus:
         parts = urlsplit(bare.removeprefix("milvus+"))
         self._closed = False
         with self.explained():
-            self._client = MilvusClient(
-                f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}",
+            self._client = _connected(
+                uri=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}",
                 user=unquote(parts.username or ""),
                 password=unquote(parts.password or ""),
                 db_name=parts.path.strip("/"),
@@ -162,6 +164,20 @@ class Milvus:
             if "auth" in reason.lower() or "password" in reason.lower():
                 raise ServerError(f"{self.name} refuses the user ({reason}): check user, password or token") from None
             raise ServerError(f"{self.name} refused ({reason}): repeat the call, or see the server's log") from None
+
+
+def _connected(**to: Any) -> MilvusClient:
+    """A connection that works. Tried some times: after a server was away, gRPC refuses a while without asking it."""
+    for pause in (0.2, 0.4, 0.8, 1.6, 0.0):
+        try:
+            client = MilvusClient(**to)
+            client.has_collection("adsh", timeout=to["timeout"])
+            return client
+        except MilvusException as problem:
+            if problem.code != Status.CONNECT_FAILED or not pause:
+                raise
+            time.sleep(pause)
+    raise AssertionError
 
 
 def identity(key: str) -> str:
