@@ -216,6 +216,15 @@ def test_what_was_added_and_removed_is_there_after_opening_again(place, codes):
         assert index.verify() == []
 
 
+def test_a_sample_is_of_items_that_are_there(index, codes):
+    assert index.sample(5) == []
+    index.add(keys(400), codes)
+    for count in (1, 5, 50, 1000):
+        some = index.sample(count)
+        assert 1 <= len(some) <= count
+        assert index.get([item.key for item in some]) == some
+
+
 def test_one_handle_sees_what_another_did(place):
     codes = random_codes(50)
     with adsh.open_index(place.location, bits=48) as one, adsh.open_index(place.location) as other:

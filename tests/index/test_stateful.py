@@ -20,7 +20,7 @@ seeds = st.integers(0, 5)  # few: codes repeat
 
 
 class AgainstADictionary(RuleBasedStateMachine):
-    kind = "embedded"
+    kind, vectors = "embedded", True
 
     @initialize(bits=st.sampled_from([3, 12, 48, 70]))
     def open(self, bits):
@@ -36,7 +36,7 @@ class AgainstADictionary(RuleBasedStateMachine):
     def add(self, keys, seed, metadata, vectors, handle):
         codes = self.codes(seed, len(keys))
         stored = [{"seed": seed}] * len(keys) if metadata else None
-        features = np.random.default_rng(seed).normal(size=(len(keys), 6)) if vectors else None
+        features = np.random.default_rng(seed).normal(size=(len(keys), 6)) if vectors and self.vectors else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", adsh.AdshWarning)  # few vectors to decide by
             new = self.handles[handle].add(keys, codes, stored, vectors=features)
@@ -110,6 +110,14 @@ class PostgresAgainstADictionary(AgainstADictionary):
     kind = "postgres"
 
 
+class MilvusAgainstADictionary(AgainstADictionary):
+    kind, vectors = "milvus", False
+
+
+TestMilvusAgainstADictionary = MilvusAgainstADictionary.TestCase
+TestMilvusAgainstADictionary.settings = settings(
+    max_examples=4, stateful_step_count=15, deadline=None, derandomize=True
+)
 TestPostgresAgainstADictionary = PostgresAgainstADictionary.TestCase
 TestPostgresAgainstADictionary.settings = settings(
     max_examples=10, stateful_step_count=20, deadline=None, derandomize=True

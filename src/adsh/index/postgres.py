@@ -20,7 +20,7 @@ from .about import load_projection, save_projection
 from .base import Index, Ranking
 from .checks import check_given, check_items, check_keys, check_number, check_queries
 from .matches import Item, Matches, StoredVectors
-from .postgres_rows import Batch, put, rows_after, rows_of, take_out
+from .postgres_rows import Batch, put, rows_after, rows_of, rows_spread, take_out
 from .postgres_schema import Tables, found_tables
 from .postgres_search import Search, to_bits
 from .postgres_server import Connection, Server
@@ -183,6 +183,12 @@ class PostgresIndex(Index):
                 return
             after = int(rows.places[-1])
             yield rows
+
+    def sample(self, count: int) -> list[Item]:
+        """At most so many items, spread over all codes."""
+        with self._server.reading() as connection:
+            rows = rows_spread(connection, self._tables, self.bits, check_number("count", count, 1))
+        return [] if rows is None else list(rows.items())
 
     def compact(self) -> None:
         """Frees what changes have left, and lets the server see what the tables hold."""

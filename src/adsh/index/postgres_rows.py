@@ -41,6 +41,11 @@ WITH gone AS (DELETE FROM {items} WHERE key = ANY(%s::text[]) RETURNING code),
 UPDATE {codes} AS known SET items = known.items - old.times FROM old WHERE known.code = old.code RETURNING old.times
 """
 _FORGET = "DELETE FROM {codes} WHERE items = 0"
+_SPREAD = """
+SELECT item.place, item.key, item.code::text, item.metadata::text, item.vector::real[]
+FROM (SELECT code FROM {codes} LIMIT %s) AS chosen
+CROSS JOIN LATERAL (SELECT * FROM {items} WHERE {items}.code = chosen.code ORDER BY place LIMIT %s) AS item LIMIT %s
+"""
 _COLUMNS = "SELECT place, key, code::text, metadata::text, vector::real[] FROM {items} "
 
 
@@ -112,6 +117,14 @@ def rows_after(connection: Connection, tables: Tables, bits: int, place: int, co
     """The next so many items after a place, in the order of insertion; None where there are no more."""
     statement = tables.sql(_COLUMNS + "WHERE place > %s ORDER BY place LIMIT %s")
     found = connection.execute(statement, [place, count]).fetchall()
+    return _as_rows(found, bits) if found else None
+
+
+def rows_spread(connection: Connection, tables: Tables, bits: int, count: int) -> Rows | None:
+    """At most so many items, the first ones of each of as many codes as possible."""
+    distinct = connection.execute(tables.sql("SELECT count(*) FROM {codes}")).fetchone()
+    each = max(1, -(-count // max(1, distinct[0] if distinct else 1)))
+    found = connection.execute(tables.sql(_SPREAD), [count, each, count]).fetchall()
     return _as_rows(found, bits) if found else None
 
 
