@@ -42,7 +42,7 @@ class Server:
             self._as = {"user": "nobody", "extra_groups": []}
             shutil.chown(self.folder, "nobody")
             if not self._can_run(programs):
-                programs = Path(shutil.copytree(programs, self.folder / "programs"))
+                programs = self._copied(programs)
         self._programs = programs / "bin"
         password = self.folder / "password"
         password.write_text(PASSWORD, encoding="utf-8")
@@ -99,6 +99,12 @@ class Server:
         except PermissionError:
             return False
         return tried.returncode == 0
+
+    def _copied(self, programs: Path) -> Path:
+        """The programs where another user may run them, with the libraries that the wheel keeps beside them."""
+        package = programs.parent
+        shutil.copytree(package.with_name(f"{package.name}.libs"), self.folder / f"{package.name}.libs")
+        return Path(shutil.copytree(programs, self.folder / package.name / programs.name))
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._programs / program), "-D", str(self.folder / "data"), *arguments]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import select
+import selectors
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -160,6 +160,6 @@ class Server:
 
 def _has_ended(connection: Connection) -> bool:
     """Whether the server ended an idle connection: nothing but its last words can be waiting there."""
-    waiting = select.poll()
-    waiting.register(connection.fileno(), select.POLLIN)
-    return bool(waiting.poll(0))
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(connection.fileno(), selectors.EVENT_READ)
+        return bool(waiting.select(0))
