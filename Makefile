@@ -9,7 +9,7 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format screenshots bench dist clean
+.PHONY: help install demo test servers check format screenshots bench dist clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -35,6 +35,12 @@ demo: $(VENV)/.dev  ## train on handwritten digits and write demo-report/report.
 test: $(VENV)/.dev  ## run the tests, file by file on all cores
 	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
+$(VENV)/.servers: $(VENV)/.dev
+	$(PIP) -e '.[milvus-test]'
+	@touch $@
+
+servers: $(VENV)/.servers  ## add Milvus for its tests (300 MB), which are skipped without it
+
 check: $(VENV)/.dev  ## lint, format check and strict types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -47,7 +53,7 @@ format: $(VENV)/.dev  ## format and sort imports
 screenshots: $(VENV)/.dev  ## remake the pictures of the page in docs/images (needs chromium)
 	$(BIN)/python docs/screenshots.py
 
-bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exported models and the index (about 40 minutes, 4 GiB)
+bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exported models and the indexes (about 45 minutes, 4 GiB)
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/metrics.py
 	$(BIN)/python benchmarks/sources.py
@@ -58,6 +64,7 @@ bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exp
 	$(BIN)/python benchmarks/kill.py 200 10
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/mutated_images.py
+	$(BIN)/python benchmarks/postgres.py
 
 dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/
 	rm -rf dist

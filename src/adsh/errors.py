@@ -29,6 +29,10 @@ class BusyError(AdshError, TimeoutError):
     """Another process kept writing to an index for longer than was waited."""
 
 
+class ServerError(AdshError, ConnectionError):
+    """A database server that cannot be reached, or does not hold or allow what an index needs."""
+
+
 class MissingExtraError(AdshError, ImportError):
     """An optional dependency is not installed; the message holds the command that adds it."""
 

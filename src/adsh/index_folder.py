@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .address import is_address
 from .errors import InputError
 from .index import Index, open_index
 from .model_config import INDEX, holds_model
@@ -13,7 +14,7 @@ MODEL = "model"  # the note that says where the model lies
 
 def open_existing(location: str) -> Index:
     """The index at this place, or in the folder of a model there; it must be there."""
-    if "://" not in location and not Path(location).exists():
+    if not is_address(location) and not Path(location).exists():
         raise InputError(f"there is no index at {location}: make one with adsh index build {location} --model FOLDER")
     return open_index(inside(location))
 
@@ -21,7 +22,7 @@ def open_existing(location: str) -> Index:
 def inside(location: str) -> str:
     """The index that lies in a model's folder, where that is what was given."""
     held = Path(location) / INDEX
-    return str(held) if "://" not in location and holds_model(Path(location)) and held.is_dir() else location
+    return str(held) if not is_address(location) and holds_model(Path(location)) and held.is_dir() else location
 
 
 def check_model(index: Index, fingerprint: str, at: object, then: str) -> None:

@@ -89,6 +89,7 @@ def make(
     model, database = judged.model, judged.database
     codes = model.database_codes_
     with open_for(location, folder) as index:
+        vectors = vectors and index.keeps_vectors
         seen = getattr(model, "features_", None)  # of a frozen network that was just trained
 
         def coded(indices: NDArray[np.int64]) -> tuple[Dataset, Codes, Vectors, list[tuple[str, str]]]:
@@ -117,6 +118,7 @@ def add(
     Every block is durable when the next begins, so an interrupted call goes on where it stopped when repeated.
     """
     whole = source.dataset
+    vectors = vectors and index.keeps_vectors
     if by_label and (whole.labels is None or not isinstance(model, ADSH)):
         what = f"{source.name} has no labels" if whole.labels is None else "this method has no codes for labels"
         raise InputError(f"{what}: let the network code the items, without --by-label")
@@ -150,8 +152,9 @@ def open_for(location: str, model: Path) -> Index:
 def model_of(index: Index, given: Path | None, device: str | None) -> Fitted:
     """The model that codes for this index: the one given, the one it lies in, or the one it was made with."""
     at = index.noted(MODEL) if given is None else str(given)
-    around = getattr(index, "folder", Path()).absolute().parent
-    if given is None and holds_model(around) and model_fingerprint(around) == index.model:
+    folder: Path | None = getattr(index, "folder", None)  # a server's index lies in no model's folder
+    around = None if folder is None else folder.absolute().parent
+    if given is None and around is not None and holds_model(around) and model_fingerprint(around) == index.model:
         at = str(around)  # they may have been moved together
     if at is None or not Path(at).exists():
         state = (

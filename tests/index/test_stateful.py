@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import adsh
 from adsh.hamming.bits import pack
+from tests.index import stores
 from tests.reference import hamming as plain
 
 names = st.lists(st.sampled_from([f"key {i}" for i in range(12)] + ["ключ", "a/b.jpg"]), unique=True, max_size=8)
@@ -19,11 +20,14 @@ seeds = st.integers(0, 5)  # few: codes repeat
 
 
 class AgainstADictionary(RuleBasedStateMachine):
+    kind, vectors = "embedded", True
+
     @initialize(bits=st.sampled_from([3, 12, 48, 70]))
     def open(self, bits):
         self.bits, self.model = bits, {}
-        self.folder = Path(tempfile.mkdtemp()) / "index"
-        self.handles = [adsh.open_index(self.folder, bits=bits), adsh.open_index(self.folder)]
+        self.folder = Path(tempfile.mkdtemp())
+        self.location = stores.place(self.kind, self.folder).location
+        self.handles = [adsh.open_index(self.location, bits=bits), adsh.open_index(self.location)]
 
     def codes(self, seed, n):
         return pack(np.random.default_rng(seed).choice([-1, 1], size=(n, self.bits)))
@@ -32,7 +36,7 @@ class AgainstADictionary(RuleBasedStateMachine):
     def add(self, keys, seed, metadata, vectors, handle):
         codes = self.codes(seed, len(keys))
         stored = [{"seed": seed}] * len(keys) if metadata else None
-        features = np.random.default_rng(seed).normal(size=(len(keys), 6)) if vectors else None
+        features = np.random.default_rng(seed).normal(size=(len(keys), 6)) if vectors and self.vectors else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", adsh.AdshWarning)  # few vectors to decide by
             new = self.handles[handle].add(keys, codes, stored, vectors=features)
@@ -57,7 +61,7 @@ class AgainstADictionary(RuleBasedStateMachine):
     @rule(handle=st.integers(0, 1))
     def reopen(self, handle):
         self.handles[handle].close()
-        self.handles[handle] = adsh.open_index(self.folder)
+        self.handles[handle] = adsh.open_index(self.location)
 
     @rule(seed=seeds, k=st.integers(1, 20), handle=st.integers(0, 1), only=st.none() | seeds)
     def search(self, seed, k, handle, only):
@@ -95,8 +99,26 @@ class AgainstADictionary(RuleBasedStateMachine):
         for handle in getattr(self, "handles", []):
             handle.close()
         if hasattr(self, "folder"):
-            shutil.rmtree(self.folder.parent)
+            shutil.rmtree(self.folder)
 
 
 TestAgainstADictionary = AgainstADictionary.TestCase
 TestAgainstADictionary.settings = settings(max_examples=100, stateful_step_count=30, deadline=None, derandomize=True)
+
+
+class PostgresAgainstADictionary(AgainstADictionary):
+    kind = "postgres"
+
+
+class MilvusAgainstADictionary(AgainstADictionary):
+    kind, vectors = "milvus", False
+
+
+TestMilvusAgainstADictionary = MilvusAgainstADictionary.TestCase
+TestMilvusAgainstADictionary.settings = settings(
+    max_examples=4, stateful_step_count=15, deadline=None, derandomize=True
+)
+TestPostgresAgainstADictionary = PostgresAgainstADictionary.TestCase
+TestPostgresAgainstADictionary.settings = settings(
+    max_examples=10, stateful_step_count=20, deadline=None, derandomize=True
+)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..address import shown
 from .flags import Device, Json, Labels, Root, SkipBad, Workers
 from .show import ReadingBar, Stopped, as_json, facts
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="index", add_completion=False, rich_markup_mode=None)
 
-Location = Annotated[str, typer.Argument(metavar="INDEX", help="The index's folder.")]
+Location = Annotated[
+    str, typer.Argument(metavar="INDEX", help="The index: a folder, postgresql://… or milvus+http://…")
+]
 ModelFolder = Annotated[Path | None, typer.Option(help="The model's folder.  [default: the one the index notes]")]
 Vectors = Annotated[
     bool,
@@ -127,7 +131,12 @@ def remove(
         raise InputError("no key is given: name the items to take out, or - to read keys from standard input")
     with open_existing(location) as index:
         removed = index.remove(list(dict.fromkeys(given)))
-        told = {"index": location, "removed": removed, "not_there": len(set(given)) - removed, "items": len(index)}
+        told = {
+            "index": shown(location),
+            "removed": removed,
+            "not_there": len(set(given)) - removed,
+            "items": len(index),
+        }
     if json:
         as_json(told)
     else:
@@ -156,11 +165,11 @@ def verify(location: Location, json: Json = False) -> None:
     with open_existing(location) as index:
         problems, items = index.verify(), len(index)
     if json:
-        as_json({"index": location, "items": items, "problems": problems})
+        as_json({"index": shown(location), "items": items, "problems": problems})
     elif not problems:
-        print(f"{location} is whole: {items:,} items")
+        print(f"{shown(location)} is whole: {items:,} items")
     if problems:
-        raise FolderError(f"{location}: {'; '.join(problems)}")
+        raise FolderError(f"{shown(location)}: {'; '.join(problems)}")
 
 
 @app.command(epilog="Example:  adsh index compact photos.index")
@@ -171,11 +180,42 @@ def compact(location: Location, json: Json = False) -> None:
     with open_existing(location) as index:
         before = index.info()["bytes"]
         index.compact()
-        told = {"index": location, "items": len(index), "bytes_before": before, "bytes": index.info()["bytes"]}
+        told = {"index": shown(location), "items": len(index), "bytes_before": before, "bytes": index.info()["bytes"]}
     if json:
         as_json(told)
     else:
         facts({name.replace("_", " "): _words(value) for name, value in told.items()})
+
+
+@app.command(epilog="Example:  adsh index copy photos.index 'postgresql://me@host/photos?table=photos'")
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The index to copy: a folder or an address.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Where to: an empty place, or an interrupted copy.")],
+    json: Json = False,
+) -> None:
+    """Copy an index to another place, of any kind, and see that both find the same.
+
+    What is there already is left, so that an interrupted command goes on when it is repeated.
+    """
+    from ..index_copy import copy as copied_to
+
+    try:
+        with closing(ReadingBar("copying")) as bar:
+            copied = copied_to(source, target, bar)
+    except KeyboardInterrupt:
+        raise Stopped("stopped; what was copied is kept: repeat the command to go on") from None
+    told = {"from": shown(source), "to": shown(target), **asdict(copied), "seconds": round(copied.seconds, 2)}
+    if json:
+        as_json(told)
+        return
+    facts(
+        {
+            "from": told["from"],
+            "to": f"{told['to']}: {copied.items:,} items, {'with' if copied.vectors else 'without'} vectors",
+            "copied": f"{copied.new:,} new, {copied.already:,} there already; {copied.seconds:.1f} s",
+            "checked": f"the number of items, and {copied.searches} searches that both answer alike",
+        }
+    )
 
 
 def _tell(location: str, put: Put, json: bool) -> None:
@@ -185,9 +225,9 @@ def _tell(location: str, put: Put, json: bool) -> None:
     with open_existing(location) as index:
         held = index.info()
     told: dict[str, Any] = {
-        "index": location, "items": held["items"], "new": put.new, "replaced": put.replaced, "already": put.already,
-        "bits": held["bits"], "distinct_codes": held["distinct_codes"], "search": held["search"],
-        "seconds": round(put.seconds, 2), "unreadable": as_records(put.unreadable),
+        "index": shown(location), "items": held["items"], "new": put.new, "replaced": put.replaced,
+        "already": put.already, "bits": held["bits"], "distinct_codes": held["distinct_codes"],
+        "search": held["search"], "seconds": round(put.seconds, 2), "unreadable": as_records(put.unreadable),
     }  # fmt: skip
     if json:
         as_json(told)
@@ -197,10 +237,10 @@ def _tell(location: str, put: Put, json: bool) -> None:
     parts += [f"{len(put.unreadable):,} cannot be read and are left out"] * bool(put.unreadable)
     facts(
         {
-            "index": f"{location}: {held['items']:,} items of {held['bits']} bits",
+            "index": f"{shown(location)}: {held['items']:,} items of {held['bits']} bits",
             "put in": f"{', '.join(parts)}; {put.seconds:.1f} s",
-            "codes": f"{held['distinct_codes']:,} distinct; searched by {held['search']}",
-            "next": f"adsh search {location} IMAGE",
+            "codes": f"{_words(held['distinct_codes'])} distinct; searched by {held['search']}",
+            "next": f"adsh search {shown(location)} IMAGE",
         }
     )
     for key, reason in put.unreadable:

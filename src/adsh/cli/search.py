@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..address import shown
 from .flags import Device, Json
 from .show import as_json, table
 
@@ -15,7 +16,7 @@ EXAMPLE = "adsh search photos.index cat.jpg -k 20 --html found.html"
 
 
 def command(
-    location: Annotated[str, typer.Argument(metavar="INDEX", help="The index's folder.")],
+    location: Annotated[str, typer.Argument(metavar="INDEX", help="The index: a folder or an address.")],
     images: Annotated[
         list[str], typer.Argument(metavar="IMAGE…", help="Pictures, or for a model of features .npy files of rows.")
     ],
@@ -53,7 +54,7 @@ def command(
         found = find(index, loaded, queries, k=k, radius=radius, where=wanted, ranking=ranking, rerank=rerank)
         seconds = time.perf_counter() - started
         if html is not None:
-            write_page(html, location, queries, found, index.bits)
+            write_page(html, shown(location), queries, found, index.bits)
     answers: list[dict[str, Any]] = [
         {
             "query": key,
@@ -63,7 +64,7 @@ def command(
     ]
     if json:
         page = {"html": str(html)} if html is not None else {}
-        as_json({"index": location, "seconds": round(seconds, 4), "queries": answers, **page})
+        as_json({"index": shown(location), "seconds": round(seconds, 4), "queries": answers, **page})
         return
     for answer in answers:
         print(f"{answer['query']}: {len(answer['matches'])} found")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
+from ..address import is_address
+from ..errors import InputError, MissingExtraError
 from .base import Index
 from .matches import Item, Match, Matches
 
@@ -16,16 +18,36 @@ def open_index(location: str | Path, bits: int | None = None, *, model: Any = No
     """The index at this place, made where it is missing.
 
     Args:
-        location: a folder.
+        location: a folder, `postgresql://user:password@host:5432/database?table=NAME`, or
+            `milvus+http://host:19530?collection=NAME`.
         bits: the length of the codes; may be left out where the index exists.
         model: what made the codes: a model folder, a fitted model, or a name for one of another kind. Its fingerprint
             is recorded, and another model's codes are refused from then on.
-        timeout: how many seconds a write waits for that of another process.
+        timeout: how many seconds a write waits for that of another process, and a server is waited for.
     """
-    if "://" in str(location):
-        raise InputError(f"{str(location).split('://')[0]}:// is not a kind of index here: give a folder")
-    from .embedded import EmbeddedIndex
     from .fingerprint import model_fingerprint
 
     fingerprint = None if model is None else model_fingerprint(model)
-    return EmbeddedIndex(Path(location), bits, fingerprint, timeout)
+    if not is_address(location):
+        from .embedded import EmbeddedIndex
+
+        return EmbeddedIndex(Path(location), bits, fingerprint, timeout)
+    kind = str(location).partition("://")[0]
+    if kind in ("postgresql", "postgres"):
+        _need("psycopg", "postgres", "PostgreSQL")
+        from .postgres import PostgresIndex
+
+        return PostgresIndex(str(location), bits, fingerprint, timeout)
+    if kind in ("milvus+http", "milvus+https"):
+        _need("pymilvus", "milvus", "Milvus")
+        from .milvus import MilvusIndex
+
+        return MilvusIndex(str(location), bits, fingerprint, timeout)
+    raise InputError(f"{kind}:// is not a kind of index here: give a folder, postgresql://… or milvus+http://…")
+
+
+def _need(module: str, extra: str, what: str) -> None:
+    try:
+        import_module(module)
+    except ImportError:
+        raise MissingExtraError(f"an index in {what} needs {module}: pip install 'adsh[{extra}]'") from None

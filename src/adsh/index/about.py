@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -28,31 +27,30 @@ class About:
         return json.dumps({"format": FORMAT, **asdict(self)}).encode()
 
     @classmethod
-    def from_json(cls, stored: bytes | None, folder: Path) -> About:
+    def from_json(cls, stored: bytes | None, index: object, newest: int = FORMAT_VERSION) -> About:
         """What was stored, where this version of adsh can read it."""
         told = json.loads(stored or b"{}")
         if told.get("format") != FORMAT:
-            raise FolderError(f"{folder} is not an adsh index: give a folder that open_index made")
+            raise FolderError(f"{index} is not an adsh index: give what open_index made")
         version = told["format_version"]
-        if version > FORMAT_VERSION:
+        if version > newest:
             raise FolderError(
-                f"{folder} has format version {version}, and adsh {__version__} reads 1 to {FORMAT_VERSION}: "
-                "upgrade adsh"
+                f"{index} has format version {version}, and adsh {__version__} reads 1 to {newest}: upgrade adsh"
             )
         return cls(told["bits"], told["model"], version)
 
-    def with_model(self, model: str, items: int, folder: Path) -> About:
+    def with_model(self, model: str, items: int, index: object) -> About:
         """The same with this model's fingerprint, where the items cannot be another model's."""
         if model == self.model:
             return self
         if self.model is not None:
             raise InputError(
-                f"{folder} holds codes of model {self.model[:12]}, not of {model[:12]}: codes of two models cannot be "
+                f"{index} holds codes of model {self.model[:12]}, not of {model[:12]}: codes of two models cannot be "
                 "compared; use that model, or another index"
             )
         if items:
             raise InputError(
-                f"{folder} holds {items} codes of a model that was not recorded: open it without model=, or add to a "
+                f"{index} holds {items} codes of a model that was not recorded: open it without model=, or add to a "
                 "new index"
             )
         return replace(self, model=model)

@@ -9,7 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from ..errors import InputError
+from ..hamming.small_vectors import Projection
+from .checks import check_keys
+from .export import to_faiss, to_npy, to_parquet
 from .matches import Item, Matches, StoredVectors
+from .rows import Gathered, Rows
 
 Ranking = Literal["hamming", "asymmetric"]
 
@@ -17,13 +22,24 @@ Ranking = Literal["hamming", "asymmetric"]
 class Index(ABC):
     """Items by key, each with a packed code, found by the distance of their codes. A context manager."""
 
+    location: str  # where it is, as it may be shown: without a password
     bits: int
     model: str | None  # the fingerprint of the model that made the codes, where it was given
+    keeps_vectors = True  # whether items can be added with vectors
 
     @property
-    @abstractmethod
     def has_vectors(self) -> bool:
         """Whether items were ever added with vectors, so that `rerank=True` can order by them."""
+        return self.projection is not None
+
+    @property
+    def projection(self) -> Projection | None:
+        """How features are shortened; None where no vectors were given yet."""
+        return None
+
+    def adopt(self, projection: Projection) -> None:
+        """Shortens features as another index does, so that its `StoredVectors` can be added; before any others are."""
+        raise InputError(f"{self.location} keeps no vectors")
 
     @abstractmethod
     def add(
@@ -85,8 +101,20 @@ class Index(ABC):
         """The text kept under this name."""
 
     @abstractmethod
+    def batches(self, size: int = 1 << 14) -> Iterator[Rows]:
+        """All items as columns, in the order of insertion, so many at a time."""
+
+    def rows(self) -> Rows | None:
+        """All items as columns, in the order of insertion; None where there are none."""
+        gathered = Gathered()
+        for rows in self.batches():
+            gathered.append(rows)
+        return gathered.rows()
+
     def items(self) -> Iterator[Item]:
         """Every item's key, code and metadata, in the order of insertion."""
+        for rows in self.batches():
+            yield from rows.items()
 
     def sample(self, count: int) -> list[Item]:
         """At most so many items: the first ones, or where the index can without reading all, spread over it."""
@@ -96,21 +124,21 @@ class Index(ABC):
         """The vectors of items that are there, to search from them with `rerank=True`; None where one has none."""
         return None
 
-    @abstractmethod
     def keys(self) -> list[str]:
         """Every key, in the order of insertion."""
+        return [key for rows in self.batches() for key in rows.keys.run(0, len(rows))]
 
-    @abstractmethod
     def to_faiss(self) -> Any:
         """The codes as a faiss.IndexBinaryFlat; its number i is `keys()[i]`."""
+        return to_faiss(self.rows(), self.bits)
 
-    @abstractmethod
     def to_npy(self, path: str | Path) -> Path:
         """Writes the codes to a .npy file and the keys beside it to NAME.keys.npy, whose path it gives."""
+        return to_npy(self.rows(), self.bits, Path(path))
 
-    @abstractmethod
     def to_parquet(self, path: str | Path) -> None:
         """Writes key, code and metadata (JSON) as a Parquet file."""
+        to_parquet(self.rows(), self.bits, Path(path))
 
     @abstractmethod
     def compact(self) -> None:
@@ -127,8 +155,13 @@ class Index(ABC):
     @abstractmethod
     def __len__(self) -> int: ...
 
-    @abstractmethod
-    def __contains__(self, key: object) -> bool: ...
+    def __contains__(self, key: object) -> bool:
+        try:
+            check_keys([key])
+        except InputError:  # no such key can be there
+            return False
+        assert isinstance(key, str)
+        return self.get([key])[0] is not None
 
     @abstractmethod
     def close(self) -> None:

@@ -10,12 +10,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..hamming.bits import Codes, as_codes, check_codes
+from ..hamming.query import Query, code_queries, output_queries
 
 LONGEST_KEY = 4096  # bytes: the longest path of a file
 LONGEST_METADATA = 1 << 16  # bytes of JSON
 
 
-def check_keys(keys: object) -> list[bytes]:
+def check_items(
+    keys: object, codes: Any, metadata: Sequence[Any] | None, bits: int, longest_key: int = LONGEST_KEY
+) -> tuple[list[bytes], Codes, list[bytes] | None]:
+    """What is to be stored: the keys in UTF-8, packed codes, and metadata as JSON."""
+    encoded = check_keys(keys, longest_key)
+    packed = check_codes(codes, bits)
+    check_count("codes", len(packed), len(encoded))
+    return encoded, packed, metadata_texts(metadata, len(encoded))
+
+
+def check_queries(codes: Any, ranking: str, bits: int) -> list[Query]:
+    """What is searched for: packed codes or, with the asymmetric ranking, a network's outputs."""
+    if ranking == "hamming":
+        return code_queries(check_codes(as_codes(codes), bits), bits)
+    if ranking == "asymmetric":
+        return output_queries(check_outputs(codes, bits), bits)
+    raise InputError(f'ranking={ranking!r}: choose "hamming" or "asymmetric"')
+
+
+def check_given(vectors: Any) -> None:
+    """Raises where there are no vectors to order by."""
+    if vectors is None:
+        raise InputError("rerank=True orders by vectors: give those of the queries as vectors=")
+
+
+def check_keys(keys: object, longest: int = LONGEST_KEY) -> list[bytes]:
     """The keys in UTF-8, in their order, without repeats."""
     if isinstance(keys, str | bytes):
         raise InputError(f"keys={keys[:40]!r} is one text: give a list of keys")
@@ -31,9 +58,9 @@ def check_keys(keys: object) -> list[bytes]:
             encoded.append(key.encode())
         except UnicodeEncodeError:
             raise InputError(f"key {number}, {key[:40]!r}, is no Unicode text: keys are stored as UTF-8") from None
-        if len(encoded[-1]) > LONGEST_KEY:
+        if len(encoded[-1]) > longest:
             raise InputError(
-                f"key {number}, {key[:40]!r}…, takes {len(encoded[-1])} bytes, and at most {LONGEST_KEY} are allowed: "
+                f"key {number}, {key[:40]!r}…, takes {len(encoded[-1])} bytes, and at most {longest} are allowed: "
                 "shorten it, and put the rest in the metadata"
             )
     if len(set(encoded)) < len(encoded):

@@ -11,31 +11,28 @@ whatever is read is checked always.
 
 from __future__ import annotations
 
-import json
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import AdshError, AdshWarning, InputError
+from ..errors import AdshError, AdshWarning
 from ..hamming.ball import largest_radius
-from ..hamming.bits import as_codes, as_words, check_codes, number_rows
-from ..hamming.query import Query, code_queries, output_queries
+from ..hamming.bits import as_words, number_rows
 from ..hamming.scan import faiss_module
 from ..hamming.small_vectors import NONE, Projection
 from .about import load_projection, save_projection
 from .base import Index, Ranking
-from .checks import check_count, check_features, check_keys, check_number, check_outputs, metadata_texts
-from .export import to_faiss, to_npy, to_parquet
+from .checks import check_given, check_items, check_keys, check_number, check_queries
 from .founding import found_index, open_store
 from .matches import Item, Matches, StoredVectors
 from .parts import Parts
 from .rows import Rows
+from .shortening import Shortening
 from .snapshot import SnapshotDamaged, read_snapshot
 from .store import State, Store
 from .texts import Texts
@@ -45,7 +42,6 @@ from .where import Where
 _CHECKED_IN_FULL = 4 << 20  # bytes
 _REWRITE_FROM, _REWRITE_PART = 50_000, 4  # a new snapshot when this many, and a quarter of all, are not in it
 _CLOSE_FROM, _CLOSE_PART = 1_000, 50  # the same when a handle that wrote is closed
-_FEW_VECTORS = 256
 _DIFFER = "the snapshot and the database differ: open the index again, and it is made anew"
 
 
@@ -54,6 +50,7 @@ class EmbeddedIndex(Index):
 
     def __init__(self, folder: Path, bits: int | None, model: str | None, timeout: float) -> None:
         self.folder = folder
+        self.location = str(folder)
         self._wrote = False
         self._writing = threading.Lock()
         self._store = open_store(folder, bits, timeout)  # writes
@@ -61,7 +58,7 @@ class EmbeddedIndex(Index):
         try:
             self._about = found_index(self._store, bits, model)
             self.bits = self._about.bits
-            self._projection: Projection | None = None
+            self._shorten = Shortening(str(folder))
             reader = Store(folder, timeout)
             self._view = View(reader, self.bits)
             self._view.parts()
@@ -92,25 +89,18 @@ class EmbeddedIndex(Index):
         """The fingerprint of the model that made the codes, where it was given."""
         return self._about.model
 
-    @property
-    def has_vectors(self) -> bool:
-        """Whether items were ever added with vectors."""
-        with self._view.lock, self._view.store.reading():
-            return self._view.store.fact("projection") is not None
-
     def add(
         self, keys: Sequence[str], codes: Any, metadata: Sequence[Any] | None = None, *, vectors: Any = None
     ) -> int:
         """Stores items, and gives how many keys are new: see `Index.add`."""
-        encoded = check_keys(keys)
-        packed = check_codes(codes, self.bits)
-        check_count("codes", len(packed), len(encoded))
-        texts = metadata_texts(metadata, len(encoded))
+        encoded, packed, texts = check_items(keys, codes, metadata, self.bits)
         if not encoded:
             return 0
         with self._writing:
             with self._changing() as (store, state):
-                small = None if vectors is None else self._small(store, vectors, len(encoded), fit=True)
+                small = None
+                if vectors is not None:
+                    small = self._shorten(vectors, len(encoded), self._projection(store), self._keep_projection(store))
                 numbers, old, checks = store.items_of(encoded, self.bits)
                 first = state.last + 1 + len(numbers)
                 places = np.arange(first, first + len(encoded), dtype=np.int64)
@@ -153,16 +143,15 @@ class EmbeddedIndex(Index):
         rerank: bool = False,
     ) -> list[Matches]:
         """The nearest k items of each code, exactly: see `Index.search`."""
-        queries = self._queries(codes, ranking)
+        queries = check_queries(codes, ranking, self.bits)
         k, offset = check_number("k", k, 1), check_number("offset", offset, 0)
         condition = None if where is None else Where(where)
         parts = self._view.parts()
         small = None
         if rerank:
-            if vectors is None:
-                raise InputError("rerank=True orders by vectors: give those of the queries as vectors=")
+            check_given(vectors)
             with self._view.lock, self._view.store.reading():
-                small = self._small(self._view.store, vectors, len(queries), fit=False)
+                small = self._shorten(vectors, len(queries), self._projection(self._view.store))
         return parts.top(queries, k, offset, condition, small)
 
     def within(
@@ -175,7 +164,7 @@ class EmbeddedIndex(Index):
         limit: int | None = None,
     ) -> list[Matches]:
         """All items of each code within a Hamming distance, nearest first."""
-        queries = self._queries(codes, "hamming")
+        queries = check_queries(codes, "hamming", self.bits)
         radius, offset = check_number("radius", radius, 0), check_number("offset", offset, 0)
         limit = None if limit is None else check_number("limit", limit, 1)
         condition = None if where is None else Where(where)
@@ -184,15 +173,6 @@ class EmbeddedIndex(Index):
 
     def __len__(self) -> int:
         return len(self._view.parts())
-
-    def __contains__(self, key: object) -> bool:
-        try:
-            check_keys([key])
-        except InputError:  # no such key can be there
-            return False
-        assert isinstance(key, str)
-        with self._view.lock, self._view.store.reading():
-            return self._view.store.items_of(check_keys([key]), self.bits)[1] is not None
 
     def rows(self) -> Rows | None:
         """All items as columns, in the order of insertion; None where there are none."""
@@ -203,7 +183,7 @@ class EmbeddedIndex(Index):
         encoded = check_keys(keys)
         with self._view.lock, self._view.store.reading():
             rows = self._view.store.items_of(encoded, self.bits)[1]
-        found = {} if rows is None else {item.key: item for item in _as_items(rows, slice(0, len(rows)))}
+        found = {} if rows is None else {item.key: item for item in rows.items()}
         return [found.get(key) for key in keys]
 
     def note(self, name: str, text: str) -> None:
@@ -217,12 +197,12 @@ class EmbeddedIndex(Index):
             stored = self._view.store.fact(f"note:{name}")
         return None if stored is None else stored.decode()
 
-    def items(self) -> Iterator[Item]:
-        """Every item's key, code and metadata, in the order of insertion."""
+    def batches(self, size: int = 1 << 14) -> Iterator[Rows]:
+        """All items as columns, in the order of insertion, so many at a time."""
         rows = self.rows()
-        for start in range(0, 0 if rows is None else len(rows), 1 << 14):
+        for start in range(0, 0 if rows is None else len(rows), size):
             assert rows is not None
-            yield from _as_items(rows, slice(start, min(start + (1 << 14), len(rows))))
+            yield rows.take(np.arange(start, min(start + size, len(rows))))
 
     def sample(self, count: int) -> list[Item]:
         """At most so many items, spread over all codes."""
@@ -238,22 +218,17 @@ class EmbeddedIndex(Index):
         at = {key: position for position, key in enumerate(rows.keys.run(0, len(rows)))}
         return StoredVectors(rows.vectors[[at[key] for key in keys]])
 
-    def keys(self) -> list[str]:
-        """Every key, in the order of insertion."""
-        rows = self.rows()
-        return [] if rows is None else rows.keys.run(0, len(rows))
+    @property
+    def projection(self) -> Projection | None:
+        """How features are shortened, where vectors were ever given."""
+        with self._view.lock, self._view.store.reading():
+            return load_projection(self._view.store.fact("projection"))
 
-    def to_faiss(self) -> Any:
-        """The codes as a faiss.IndexBinaryFlat; its number i is `keys()[i]`."""
-        return to_faiss(self.rows(), self.bits)
-
-    def to_npy(self, path: str | Path) -> Path:
-        """Writes the codes to a .npy file and the keys beside it to NAME.keys.npy, whose path it gives."""
-        return to_npy(self.rows(), self.bits, Path(path))
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Writes key, code and metadata (JSON) as a Parquet file."""
-        to_parquet(self.rows(), self.bits, Path(path))
+    def adopt(self, projection: Projection) -> None:
+        """Shortens features as another index does."""
+        with self._writing, self._changing() as (store, _):
+            if store.fact("projection") is None:
+                store.set_fact("projection", save_projection(projection))
 
     def compact(self) -> None:
         """Writes a new snapshot of everything, which makes opening and searching as fast as they can be."""
@@ -299,8 +274,7 @@ class EmbeddedIndex(Index):
         with self._view.lock:
             parts, state = self._view.now()
             largest = max(parts.segments, key=len, default=None)
-            with self._view.store.reading():
-                projection = load_projection(self._view.store.fact("projection"))
+            projection = self.projection
             faiss = "faiss" if faiss_module() is not None else "numpy"
             buckets = largest is not None and largest.layout.name == "buckets"
             return {
@@ -329,36 +303,13 @@ class EmbeddedIndex(Index):
             self._view.store.close()
             self._store.close()
 
-    def _queries(self, codes: Any, ranking: str) -> list[Query]:
-        if ranking == "hamming":
-            return code_queries(check_codes(as_codes(codes), self.bits), self.bits)
-        if ranking == "asymmetric":
-            return output_queries(check_outputs(codes, self.bits), self.bits)
-        raise InputError(f'ranking={ranking!r}: choose "hamming" or "asymmetric"')
+    @staticmethod
+    def _projection(store: Store) -> Callable[[], bytes | None]:
+        return lambda: store.fact("projection")
 
-    def _small(self, store: Store, vectors: Any, count: int, *, fit: bool) -> NDArray[np.int8]:
-        """Features as small vectors; the first ones ever given decide how."""
-        if isinstance(vectors, StoredVectors):
-            check_count("vectors", len(vectors.small), count)
-            return vectors.small
-        if self._projection is None:
-            self._projection = load_projection(store.fact("projection"))
-        width = None if self._projection is None else len(self._projection.mean)
-        features = check_features(vectors, width, count)
-        projection = self._projection
-        if projection is None:
-            if not fit:
-                raise InputError(f"{self.folder} holds no vectors: add items with vectors= to re-rank by them")
-            if count < _FEW_VECTORS:
-                warnings.warn(
-                    f"the first vectors given decide how all are shortened, and there are only {count}: "
-                    f"add {_FEW_VECTORS} or more first",
-                    AdshWarning,
-                    stacklevel=3,
-                )
-            projection = Projection.fit(features)
-            store.set_fact("projection", save_projection(projection))
-        return projection(features)
+    @staticmethod
+    def _keep_projection(store: Store) -> Callable[[bytes], None]:
+        return lambda value: store.set_fact("projection", value)
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Store, State]]:
@@ -374,13 +325,6 @@ class EmbeddedIndex(Index):
         """Writes a new snapshot where much is not in the last one."""
         if state.last - state.upto > max(least, state.items // part):
             self._view.try_to_compact(self._store)
-
-
-def _as_items(rows: Rows, some: slice) -> Iterator[Item]:
-    keys = rows.keys.at(some)
-    texts = [""] * len(keys) if rows.metadata is None else rows.metadata.at(some)
-    for key, code, text in zip(keys, rows.codes[some], texts, strict=True):
-        yield Item(key, code.tobytes(), json.loads(text) if text else None)
 
 
 def _words(parts: Parts) -> np.ndarray[Any, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..hamming.bits import Codes
 from ..hamming.small_vectors import NONE
+from .matches import Item
 from .texts import Texts, joined
 
 
@@ -36,6 +39,13 @@ class Rows:
             None if self.metadata is None else self.metadata.take(positions),
             None if self.vectors is None else self.vectors[positions],
         )
+
+    def items(self) -> Iterator[Item]:
+        """Each item by itself."""
+        everything = slice(0, len(self))
+        texts = [""] * len(self) if self.metadata is None else self.metadata.at(everything)
+        for key, code, text in zip(self.keys.at(everything), self.codes, texts, strict=True):
+            yield Item(key, code.tobytes(), json.loads(text) if text else None)
 
     def equals(self, other: Rows) -> bool:
         """Whether both hold the same items with the same contents."""

@@ -28,24 +28,27 @@ class Where:
     def __init__(self, conditions: object) -> None:
         if not isinstance(conditions, dict) or not all(isinstance(name, str) for name in conditions):
             raise InputError(f'where={conditions!r}: give a dictionary such as {{"class": "cat"}}')
-        tests = [
+        self.tests = [  # (field, comparison, value): all have to hold
             (name, test, value)
             for name, condition in conditions.items()
             for test, value in _tests(name, condition).items()
         ]
-        self.name = repr(tests)  # equal for equal conditions
+        self.name = repr(self.tests)  # equal for equal conditions
         self._tests = [
-            (name, test, _OneOf(value) if test in ("in", "not_in") else value) for name, test, value in tests
+            (name, test, _OneOf(value) if test in ("in", "not_in") else value) for name, test, value in self.tests
         ]
         # What the stored JSON has to hold for equality with a text: most items are refused without being parsed.
-        self._needles = [json.dumps(value) for _, test, value in self._tests if test == "eq" and isinstance(value, str)]
+        self._needles = [json.dumps(value) for _, test, value in self.tests if test == "eq" and isinstance(value, str)]
 
     def accepts(self, text: str) -> bool:
-        """Whether metadata, as stored, meets every condition."""
+        """Whether metadata, as `checks.metadata_texts` wrote it, meets every condition."""
         for needle in self._needles:
             if needle not in text:
                 return False
-        metadata = json.loads(text) if text else {}
+        return self.holds(json.loads(text) if text else {})
+
+    def holds(self, metadata: dict[str, Any]) -> bool:
+        """Whether metadata meets every condition."""
         return all(name in metadata and _holds(test, metadata[name], value) for name, test, value in self._tests)
 
 

@@ -1,0 +1,63 @@
+"""Addresses of servers: what is asked for in their query, and how they are shown, never with a password."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from .errors import InputError
+
+_SECRETS = ("password", "sslpassword", "token", "passfile", "sslkey")
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")
+
+
+def is_address(location: object) -> bool:
+    """Whether this names a server and not a folder."""
+    return "://" in str(location)
+
+
+def shown(location: object) -> str:
+    """A location as it may be printed: an address without its password."""
+    text = str(location)
+    if not is_address(text):
+        return text
+    scheme, _, rest = text.partition("://")
+    # what a password may hold unquoted is hidden too: all up to the last @ before the query
+    before, question, query = rest.partition("?")
+    user, at, place = before.rpartition("@")
+    kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in _SECRETS]
+    return f"{scheme}://{user.partition(':')[0]}{at}{place}{question if kept else ''}{urlencode(kept, safe='/')}"
+
+
+def secrets_of(address: str) -> list[str]:
+    """What must not be told of this address, as it is written and as it is meant."""
+    before, _, query = address.partition("://")[2].partition("?")
+    found = [before.rpartition("@")[0].partition(":")[2]]
+    found += [value for name, value in parse_qsl(query) if name in _SECRETS]
+    every = {form for one in found for form in (one, unquote(one), quote(unquote(one), safe=""))}
+    return sorted((one for one in every if one), key=len, reverse=True)
+
+
+def check_address(address: str) -> str:
+    """The address, or an error where a password is written such that parts of it would be taken for a host."""
+    user = address.partition("://")[2].partition("?")[0].rpartition("@")[0]
+    if "@" in user or "/" in user:
+        raise InputError(f"{shown(address)} has @ or / before its host: write them as %40 and %2F in a password")
+    return address
+
+
+def options_of(address: str, names: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """The address without these parts of its query, and those parts."""
+    before, _, query = address.partition("?")
+    pairs = [part.partition("=") for part in query.split("&") if part]
+    rest = "&".join(f"{name}{sign}{value}" for name, sign, value in pairs if name not in names)
+    options = {name: unquote(value) for name, _, value in pairs if name in names}
+    return before + ("?" + rest if rest else ""), options
+
+
+def check_name(what: str, name: str) -> str:
+    """A name for tables that needs no quoting anywhere."""
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{what}={name!r}: give a name of at most 40 lower-case letters, digits and _, such as photos")
+    return name

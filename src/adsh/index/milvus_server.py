@@ -1,0 +1,185 @@
+"""A Milvus server: its collections made and checked, and its errors in this package's words.
+
+    NAME          one entity an item: id (a hash of the key), key, place (the order of insertion), code, metadata (JSON
+                  as text), fields (what filters look for)
+    NAME_facts    what the index is, and notes
+
+Keys are kept beside a hash that stands for them: any text is a key, and no quoting of it can go wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pymilvus import DataType, MilvusClient
+from pymilvus.client.types import Status
+from pymilvus.exceptions import MilvusException
+
+from ..address import check_address, check_name, options_of, secrets_of, shown
+from ..errors import FolderError, InputError, ServerError, first_line
+from ..hamming.bits import bytes_for
+from .checks import LONGEST_KEY
+
+INDEXES = ("BIN_FLAT", "BIN_IVF_FLAT")
+KEYS = 4096  # of one request
+LONGEST_TEXT = 65535  # bytes of a VARCHAR
+_DIGEST = 16  # bytes: no two keys share a hash
+_OPTIONS = ("collection", "index", "nlist", "token")
+
+logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # every failure is raised; the log repeats it with a traceback
+
+
+class Milvus:
+    """The collections of one index."""
+
+    def __init__(self, address: str, timeout: float) -> None:
+        self.name = shown(address)
+        self.timeout = timeout
+        self._secrets = secrets_of(address)
+        bare, options = options_of(check_address(address), _OPTIONS)
+        self.items = check_name("collection", options.get("collection", "adsh"))
+        self.facts = f"{self.items}_facts"
+        self._index = options.get("index", INDEXES[0])
+        if self._index not in INDEXES:
+            raise InputError(f"index={self._index}: choose {' or '.join(INDEXES)}")
+        self._lists = options.get("nlist", "128")
+        if not self._lists.isdigit() or not 1 <= int(self._lists) <= 65536:
+            raise InputError(f"nlist={self._lists}: give a whole number from 1 to 65536")
+        parts = urlsplit(bare.removeprefix("milvus+"))
+        self._closed = False
+        with self.explained():
+            self._client = _connected(
+                uri=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}",
+                user=unquote(parts.username or ""),
+                password=unquote(parts.password or ""),
+                db_name=parts.path.strip("/"),
+                token=options.get("token", ""),
+                timeout=timeout,
+            )
+
+    @property
+    def client(self) -> MilvusClient:
+        """The connection."""
+        if self._closed:
+            raise InputError(f"this handle of {self.name} is closed: open the index again")
+        return self._client
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if not self._closed:
+            self._closed = True
+            self._client.close()
+
+    def make(self, collection: str, bits: int) -> None:
+        """Makes one of the two collections where it is missing."""
+        if self.client.has_collection(collection):
+            return
+        schema = self.client.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=2 * _DIGEST)
+        schema.add_field("code", DataType.BINARY_VECTOR, dim=8 * bytes_for(bits if collection == self.items else 1))
+        if collection == self.items:
+            schema.add_field("key", DataType.VARCHAR, max_length=LONGEST_KEY)
+            schema.add_field("place", DataType.INT64)
+            schema.add_field("metadata", DataType.VARCHAR, max_length=LONGEST_TEXT)
+            schema.add_field("fields", DataType.JSON)
+        else:
+            schema.add_field("value", DataType.VARCHAR, max_length=LONGEST_TEXT)
+        kind = self._index if collection == self.items else INDEXES[0]
+        index = self.client.prepare_index_params()
+        lists = {"nlist": int(self._lists)} if kind == "BIN_IVF_FLAT" else {}
+        index.add_index("code", index_type=kind, metric_type="HAMMING", params=lists)
+        try:
+            self.client.create_collection(collection, schema=schema, index_params=index, consistency_level="Strong")
+        except MilvusException:
+            self.client.drop_collection(collection)  # one without its index would be found later
+            raise
+
+    def check(self, bits: int | None) -> None:
+        """Raises where a collection of this name is not one that `make` made."""
+        wanted = {self.items: {"id", "code", "key", "place", "metadata", "fields"}, self.facts: {"id", "code", "value"}}
+        for collection, names in wanted.items():
+            fields = self.client.describe_collection(collection)["fields"]
+            widths = [field["params"].get("dim") for field in fields if field["name"] == "code"]
+            right = bits is None or collection != self.items or widths == [8 * bytes_for(bits)]
+            if {field["name"] for field in fields} != names or not right:
+                raise FolderError(
+                    f"the collection {collection} of {self.name} is not one that adsh made: name another with "
+                    "?collection=NAME"
+                )
+
+    def search_options(self) -> dict[str, int]:
+        """What makes a search exact: all lists are looked at, where the index keeps lists."""
+        told = self.client.describe_index(self.items, "code") or {}
+        return {"nprobe": int(told.get("nlist", self._lists))} if told.get("index_type") == "BIN_IVF_FLAT" else {}
+
+    def entities(self, ids: list[str], fields: list[str]) -> list[dict[str, Any]]:
+        """These fields of the items with these ids; those that are not there are left out."""
+        found: list[dict[str, Any]] = []
+        with self.explained():
+            for start in range(0, len(ids), KEYS):
+                some = ids[start : start + KEYS]
+                found += self.client.get(
+                    self.items, ids=some, output_fields=fields, consistency_level="Strong", timeout=self.timeout
+                )
+        return found
+
+    def fact(self, name: str) -> str | None:
+        """The text stored under this name."""
+        with self.explained():
+            found = self.client.get(
+                self.facts,
+                ids=[identity(name)],
+                output_fields=["value"],
+                consistency_level="Strong",
+                timeout=self.timeout,
+            )
+        return str(found[0]["value"]) if len(found) else None
+
+    def set_fact(self, name: str, value: str) -> None:
+        """Stores a text under this name."""
+        with self.explained():
+            entity = {"id": identity(name), "code": b"\0", "value": value}
+            self.client.upsert(self.facts, [entity], timeout=self.timeout)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Milvus' errors in this package's words, without what is secret."""
+        try:
+            yield
+        except MilvusException as problem:
+            reason = " ".join(first_line(Exception(problem.message)).split())
+            for secret in self._secrets:
+                reason = reason.replace(secret, "…")
+            if "connect" in reason.lower() or "unavailable" in reason.lower():
+                raise ServerError(
+                    f"no Milvus server answers at {self.name} ({reason}): start it, or correct the address; a call "
+                    "that was under way can be repeated"
+                ) from None
+            if "auth" in reason.lower() or "password" in reason.lower():
+                raise ServerError(f"{self.name} refuses the user ({reason}): check user, password or token") from None
+            raise ServerError(f"{self.name} refused ({reason}): repeat the call, or see the server's log") from None
+
+
+def _connected(**to: Any) -> MilvusClient:
+    """A connection that works. Tried some times: after a server was away, gRPC refuses a while without asking it."""
+    for pause in (0.2, 0.4, 0.8, 1.6, 0.0):
+        try:
+            client = MilvusClient(**to)
+            client.has_collection("adsh", timeout=to["timeout"])
+            return client
+        except MilvusException as problem:
+            if problem.code != Status.CONNECT_FAILED or not pause:
+                raise
+            time.sleep(pause)
+    raise AssertionError
+
+
+def identity(key: str) -> str:
+    """What stands for a key."""
+    return hashlib.blake2b(key.encode(), digest_size=_DIGEST).hexdigest()

@@ -1,0 +1,58 @@
+"""Filters in SQL: what PostgreSQL can refuse by itself. It lets through all that `Where` accepts and little else;
+`Where` has the last word, so that a filter means the same in every index."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, LiteralString
+
+from psycopg import sql
+
+from .where import Where
+
+_EXACT = 1 << 53  # up to here, whole numbers and floats compare in SQL as they do in Python
+_TEXT: LiteralString = """
+CASE jsonb_typeof(metadata -> %s::text) WHEN 'string' THEN (metadata ->> %s::text) COLLATE "C" ELSE NULL END """
+_NUMBER: LiteralString = """
+CASE jsonb_typeof(metadata -> %s::text) WHEN 'number' THEN (metadata ->> %s::text)::numeric ELSE NULL END """
+_COMPARED: dict[str, LiteralString] = {"lt": "< %s", "le": "<= %s", "gt": "> %s", "ge": ">= %s"}
+
+
+def condition(where: Where | None) -> tuple[sql.Composable, list[Any]]:
+    """A condition on the column `metadata`, and its parameters."""
+    if where is None:
+        return sql.SQL("true"), []
+    clauses: list[LiteralString] = []
+    values: list[Any] = []
+    for name, test, wanted in where.tests:
+        if not _storable(name):
+            return sql.SQL("false"), []
+        clauses.append("metadata ? %s::text")
+        values.append(name)
+        if test in ("eq", "in"):
+            choices = list(wanted) if test == "in" else [wanted]
+            if all(map(_is_plain, choices)):  # anywhere below the field: lists may be nested
+                clauses.append("jsonb_path_exists(metadata -> %s::text, '$.** ? (@ == $any[*])', %s::jsonb)")
+                values += [name, json.dumps({"any": choices})]
+        elif test in _COMPARED and _is_plain(wanted) and not isinstance(wanted, bool | None):
+            is_text = isinstance(wanted, str)
+            clauses.append((_TEXT if is_text else _NUMBER) + _COMPARED[test])
+            values += [name, name, wanted if is_text else repr(wanted)]
+    return sql.SQL(" AND ").join(map(sql.SQL, clauses)) if clauses else sql.SQL("true"), values
+
+
+def _is_plain(value: object) -> bool:
+    """Whether SQL compares it as Python does."""
+    if isinstance(value, str):
+        return _storable(value)
+    if isinstance(value, bool) or value is None:
+        return True
+    return isinstance(value, int | float) and abs(value) <= _EXACT
+
+
+def _storable(text: str) -> bool:
+    """Whether PostgreSQL's texts can hold it."""
+    try:
+        return "\0" not in text and bool(text.encode() or True)
+    except UnicodeEncodeError:
+        return False

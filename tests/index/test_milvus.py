@@ -1,0 +1,108 @@
+"""What only an index in Milvus can meet: windows that are full, a server that is not there, other collections."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import adsh
+from adsh.errors import FolderError, InputError, MissingExtraError, ServerError
+from tests.index import stores
+from tests.index.cases import keys, random_codes
+from tests.index.milvus_server import Server, missing
+from tests.reference import hamming as plain
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+
+@pytest.fixture
+def uri():
+    return stores.place("milvus", None).location
+
+
+def refused(kind, location, **opened):
+    with pytest.raises(kind) as problem:
+        adsh.open_index(location, **({"bits": 48, "timeout": 2} | opened)).close()
+    said = str(problem.value)
+    assert "\n" not in said
+    assert "geheim" not in said
+    return said
+
+
+@pytest.mark.parametrize("distinct", [1, 3, 0])
+def test_answers_are_exact_where_more_items_tie_than_the_server_gives_at_once(uri, distinct, monkeypatch):
+    monkeypatch.setattr("adsh.index.milvus_search.MOST", 16)
+    codes = random_codes(300, 16, distinct=distinct)
+    with adsh.open_index(uri, bits=16) as index:
+        for start in range(0, 300, 50):
+            index.add(keys(50, start), codes[start : start + 50], [{"odd": i % 2} for i in range(50)])
+        far = plain.distances(codes[0], codes, 16)
+        for k in (1, 15, 16, 17, 100, 300, 500):
+            best = plain.top(far, k)
+            found = index.search(codes[:1], k=k)[0]
+            assert found.keys == [f"item {i}" for i in best]
+            assert found.distances.tolist() == far[best].tolist()
+            assert (found.codes == codes[best]).all()
+        odd = [f"item {i}" for i in plain.top(far, 300) if i % 2]
+        assert index.search(codes[:1], k=40, where={"odd": 1})[0].keys == odd[:40]
+        assert index.within(codes[:1], radius=6)[0].keys == [f"item {i}" for i in plain.within(far, 6)]
+        assert index.keys() == keys(300)
+        assert index.verify() == []
+
+
+def test_an_address_where_no_server_is():
+    said = refused(ServerError, "milvus+http://me:geheim@127.0.0.1:1?collection=x")
+    assert "no Milvus server answers at milvus+http://me@127.0.0.1:1?collection=x" in said
+    assert "start it, or correct the address" in said
+
+
+def test_a_server_that_goes_away_is_told_and_the_call_can_be_repeated():
+    server = Server()
+    try:
+        with adsh.open_index(server.uri(), bits=48, timeout=2) as index:
+            index.add(keys(50), random_codes(50))
+            server.kill()
+            with pytest.raises(ServerError, match="no Milvus server answers.*can be repeated") as problem:
+                index.add(keys(100), random_codes(100))
+            assert "\n" not in str(problem.value)
+            server.start()
+        with adsh.open_index(server.uri()) as index:
+            assert index.add(keys(100), random_codes(100)) == 50
+            assert len(index) == 100
+            assert index.verify() == []
+    finally:
+        server.stop()
+
+
+def test_options_that_are_none_and_what_the_server_cannot_make(uri):
+    assert "choose BIN_FLAT or BIN_IVF_FLAT" in refused(InputError, uri + "&index=HNSW")
+    assert "nlist=x: give a whole number" in refused(InputError, uri + "&nlist=x")
+    assert "give a name" in refused(InputError, stores.milvus().uri("collection=A-B"))
+    assert "refused" in refused(ServerError, uri + "&index=BIN_IVF_FLAT")  # milvus-lite has none
+    adsh.open_index(uri, bits=48).close()  # and nothing was left of it
+
+
+def test_a_collection_of_another_shape_is_left_alone(uri):
+    from pymilvus import MilvusClient
+
+    name = uri.partition("collection=")[2]
+    client = MilvusClient(uri.partition("?")[0].removeprefix("milvus+"))
+    client.create_collection(name, dimension=8)
+    try:
+        assert "not one that adsh made: name another with ?collection=NAME" in refused(FolderError, uri)
+        assert client.has_collection(name)
+    finally:
+        client.close()
+
+
+def test_a_missing_package_is_answered_with_the_command_that_adds_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymilvus", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'adsh\[milvus\]'"):
+        adsh.open_index("milvus+http://localhost:19530", bits=8)
+
+
+def test_a_batch_larger_than_a_request_is_cut(uri, monkeypatch):
+    monkeypatch.setattr("adsh.index.milvus._REQUEST", 5000)
+    with adsh.open_index(uri, bits=8) as index:
+        assert index.add(keys(100), np.zeros((100, 1), np.uint8), [{"i": i} for i in range(100)]) == 100
+        assert index.search(np.zeros((1, 1), np.uint8), k=100)[0].keys == keys(100)
