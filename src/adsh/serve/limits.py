@@ -18,6 +18,7 @@ class Limits:
     max_writes: int = 256  # writes waiting; the same
     max_batch: int = 4  # pictures in one pass through the network: more are slower on a CPU, and faster on a GPU
     max_seconds: float = 30.0  # for one request, from its head to its answer
+    max_connections: int = 2048  # open at a time; requests on more are answered 503
 
     def to_json(self) -> dict[str, float]:
         """By name."""
