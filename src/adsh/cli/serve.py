@@ -39,7 +39,9 @@ def command(
     max_pixels: Annotated[int, typer.Option(min=1, help="Pixels of a picture.")] = Limits.max_pixels,
     max_k: Annotated[int, typer.Option(min=1, help="Matches of a search.")] = Limits.max_k,
     max_items: Annotated[int, typer.Option(min=1, help="Items of one batch that is stored.")] = Limits.max_items,
-    max_queue: Annotated[int, typer.Option(min=1, help="Pictures waiting; more are answered 429.")] = Limits.max_queue,
+    max_queue: Annotated[
+        int, typer.Option(min=1, help="Pictures waiting, and slower searches; more are answered 429.")
+    ] = Limits.max_queue,
     max_searches: Annotated[int, typer.Option(min=1, help="Searches waiting; the same.")] = Limits.max_searches,
     max_writes: Annotated[int, typer.Option(min=1, help="Writes waiting; the same.")] = Limits.max_writes,
     max_batch: Annotated[
