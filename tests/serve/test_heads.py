@@ -24,7 +24,7 @@ class Hasty(HeadProtocol):
 
 async def app(scope, receive, send):
     body, more = b"", True
-    while more:
+    while more and scope["path"] != "/early":
         message = await receive()
         body += message.get("body", b"")
         more = message.get("more_body", False)
@@ -117,6 +117,14 @@ def test_the_real_server_refuses_them_too(live):
     )
 
 
+@pytest.mark.parametrize("address", [b"http://a:99999999/", b"http://a", b"\xff"])
+def test_an_address_that_is_none_is_refused(port, address, caplog):
+    answer = raw(port, b"GET " + address + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b'"detail":"this is not HTTP as it should be' in answer
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 def test_a_long_body_is_no_long_head(port):
     body = b"x" * 3_000_000
     for head in (b"POST / HTTP/1.1\r\n", b"POST / HTTP/1.1\r\nX: " + b"x" * 60_000 + b"\r\n"):
@@ -135,6 +143,21 @@ def test_a_head_that_does_not_come_is_not_waited_for(hasty):
     assert said.startswith(b"HTTP/1.1 408 ")
     seconds, said = closed_after(hasty, GET + b"\r\n", b"\r\n", every=0.1)  # blank lines after a request keep nobody
     assert (seconds < 3, said.startswith(b"HTTP/1.1 200")) == (True, True)
+
+
+def test_a_body_that_was_answered_already_keeps_nobody(hasty):
+    head = b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"
+    seconds, said = closed_after(hasty, head, b"x", every=0.1)
+    assert (0.8 < seconds < 3, said.startswith(b"HTTP/1.1 200")) == (True, True)
+
+
+def test_a_body_that_was_answered_already_may_end(port):
+    head = b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        connection.sendall(head)
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"x" * 1_000_000 + GET + b"\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
 
 
 def test_the_answer_before_a_slow_head_is_sent(hasty):
@@ -164,7 +187,11 @@ def test_more_connections_than_are_allowed_are_told_so():
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(8)]
         try:
             time.sleep(0.2)
-            assert raw(port, GET + b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 503")
+            answer = raw(port, GET + b"\r\n")
+            assert answer.startswith(b"HTTP/1.1 503")
+            assert b"retry-after: 1" in answer
+            assert b"too many connections are open: try again" in answer
+            assert b"connection: close" in answer
         finally:
             for one in idle:
                 one.close()

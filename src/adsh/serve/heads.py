@@ -10,12 +10,22 @@ import asyncio
 from typing import Any
 
 import orjson
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from .problems import Problem, send_problem
 
 LARGEST_HEAD = 1 << 16  # bytes
 IDLE = 10  # seconds that a connection may wait for its next request
 _BEYOND = 256  # connections over the limit that are still told so, before they are cut off unheard
+_BODIES = 3  # times as long a body may go on whose request is answered already
 _LINGER = 1.0  # seconds that a refused client may go on sending: closed at once, it might never read the answer
+
+
+async def _full(scope: Scope, _: Receive, send: Send) -> None:
+    """Answers on a connection that is one too many."""
+    full = "too many connections are open: try again in a second"
+    await send_problem(scope, send, Problem(503, full, {"Retry-After": "1", "Connection": "close"}))
 
 
 class HeadProtocol(HttpToolsProtocol):
@@ -25,6 +35,7 @@ class HeadProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._most, self.limit_concurrency = self.limit_concurrency, None  # answered here, as all else is
         self._waiting = 0  # bytes that came since a head, a piece of a body or a message was whole
         self._timer: asyncio.TimerHandle | None = None
         self._refused = False
@@ -32,11 +43,14 @@ class HeadProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """A client is there."""
         super().connection_made(transport)
-        most = self.limit_concurrency
-        if most is not None and len(self.connections) > most + _BEYOND:
+        if self._most is None:
+            pass
+        elif len(self.connections) > self._most + _BEYOND:
             self._refused = True
             transport.abort()
             return
+        elif len(self.connections) > self._most:
+            self.app = _full
         self._timer = self.loop.call_later(self.patience, self._late)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -50,13 +64,14 @@ class HeadProtocol(HttpToolsProtocol):
             return
         self._waiting += len(data)
         super().data_received(data)
-        if not self._waiting:
+        if self._waiting > LARGEST_HEAD:
+            self._too_large()
+        elif not self._waiting and not self.cycle.response_complete:
             if self._timer is not None:
                 self._cancel()
-        elif self._waiting > LARGEST_HEAD:
-            self._too_large()
-        elif self._timer is None and not self._refused:
-            self._timer = self.loop.call_later(self.patience, self._late)
+        elif self._timer is None and not self._refused:  # a head, or a body that nobody waits for any more
+            patience = self.patience if self._waiting else _BODIES * self.patience
+            self._timer = self.loop.call_later(patience, self._late)
 
     def on_headers_complete(self) -> None:
         """A head is whole."""
@@ -64,8 +79,8 @@ class HeadProtocol(HttpToolsProtocol):
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > LARGEST_HEAD:
                 raise ValueError("the head is too large")  # the parser stops
+        super().on_headers_complete()  # which raises for an address that is none
         self._waiting = 0
-        super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """A piece of a body."""
