@@ -10,7 +10,7 @@ RUN /venv/bin/pip install --no-cache-dir --disable-pip-version-check -c constrai
 
 FROM python:3.11-slim
 LABEL org.opencontainers.image.title="adsh" org.opencontainers.image.licenses="Apache-2.0"
-# Nothing is written but the index: the file system may be read-only.
+# Nothing is written but the index, and uploads under /tmp: the rest may be read-only, with a tmpfs there.
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin adsh \
     && mkdir /index && chown adsh /index

@@ -56,6 +56,17 @@ def test_the_container_runs_as_nobody_in_particular_and_is_reached_from_this_mac
     assert "read_only: true" in compose
 
 
+def test_compose_runs_as_whoever_owns_the_index():
+    """Opening an index needs to write to it, and what the host's user built is not user 10001's."""
+    compose = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    assert 'user: "${ADSH_USER:-10001:10001}"' in compose
+    told = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    assert "ADSH_USER=$(id -u):$(id -g) ADSH_TOKEN=" in told
+    assert "chown -R 10001:10001 serve/index" in told
+    assert "--read-only --tmpfs /tmp" in told
+    assert "tmpfs: [/tmp]" in compose
+
+
 def test_the_installed_list_is_enough_for_the_command_line_the_index_and_coding():
     """Every distribution that the list does not lead to is hidden."""
     script = f"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,10 +17,13 @@ from . import __version__
 from .deep_model import DeepModel
 from .errors import ExportError, FolderError, InputError
 from .estimator import load
-from .files import check_writable, replacing
+from .evaluate.report import read_report, write_figures
+from .files import check_writable, find_file, replacing
 from .hamming.bits import Codes, bytes_for, pack, unpack
 from .index.fingerprint import model_fingerprint
 from .method_run import Fitted
+from .model_config import REPORT
+from .model_info import shown_info
 from .onnx_coder import OnnxCoder
 from .onnx_folder import ABOUT, CODES, FEATURES, INPUTS, MODEL, OUTPUTS, PREPARATION, describe
 from .onnx_graph import OPSET, coding_of, to_onnx
@@ -61,11 +65,14 @@ def export(folder: str | Path, out: str | Path, *, format: str = "onnx", network
     written, features = to_onnx(coding_of(model), model.input_shape_)
     check_writable(out, len(written) + 1_000_000)
     facts = _facts(model, model_fingerprint(Path(folder)), features)
+    facts["model"] = shown_info(Path(folder))
     with replacing(out) as new:
         (new / MODEL).write_bytes(written)
         (new / ABOUT).write_text(describe(new / MODEL, facts), encoding="utf-8")
         facts["largest_difference"] = _check(model, OnnxCoder(new))
         (new / ABOUT).write_text(describe(new / MODEL, facts), encoding="utf-8")
+        with suppress(InputError):  # it was not judged
+            write_figures(read_report(find_file(Path(folder), REPORT)), new)
     return Exported(out, facts, len(written), time.perf_counter() - started)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,18 @@ def model_info(folder: Path) -> dict[str, Any]:
         "adsh_version": config["adsh_version"],
     }
     return _with_run(folder, told)
+
+
+def shown_info(folder: Path) -> dict[str, Any]:
+    """The same for others to see: less where things lie on this machine."""
+    told = model_info(folder)
+    told.pop("model")
+    return without_paths(told)
+
+
+def without_paths(told: dict[str, Any]) -> dict[str, Any]:
+    """Facts that are no path from the root of this machine."""
+    return {name: value for name, value in told.items() if not (isinstance(value, str) and os.path.isabs(value))}
 
 
 def _method_info(folder: Path) -> dict[str, Any]:

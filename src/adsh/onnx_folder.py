@@ -1,7 +1,8 @@
 """A model exported to ONNX as a folder, and the JSON that tells how to use it. Needs no torch.
 
 model.onnx    `inputs` to `outputs`, `codes` and, where the model has them, `features`
-export.json   bits, the model's fingerprint, how pictures become inputs, names of the classes, size and digest
+export.json   bits, the model's fingerprint, how pictures become inputs, names of the classes, size and digest; facts
+report.json   the figures of the model's evaluation, where it was judged
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import FolderError
+from .errors import FolderError, first_line
 from .files import digest, find_whole
 
 FORMAT, FORMAT_VERSION = "adsh-onnx", 1
@@ -73,3 +74,14 @@ def read(folder: Path) -> tuple[Path, About]:
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise FolderError(f"{folder / ABOUT} cannot be read ({type(problem).__name__}: {problem}): {again}") from None
     return path, about
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """What an export tells people of its model; FolderError where it is none."""
+    path = find_whole(folder) / ABOUT
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        told = record.get("model") or {name: record[name] for name in ("method", "bits", "network") if record[name]}
+        return dict(told)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise FolderError(f"{path} cannot be read ({first_line(problem)}): export or copy the model again") from None

@@ -162,6 +162,59 @@ def test_an_empty_index_and_a_model_that_was_not_judged(visit, shown):
     assert no_sideways(page)
 
 
+def test_an_export_that_was_not_judged_says_how_to_get_the_figures(visit, shown):
+    page = visit(shown.empty)
+    told = {**page.evaluate("fetch('v1/info').then((answer) => answer.json())"), "runtime": "onnx"}
+    page.route("**/v1/info", lambda route: route.fulfill(status=200, body=json.dumps(told)))
+    page.reload()
+    page.get_by_role("tab", name="How good is this model?").click()
+    said = page.locator("#quality").inner_text()
+    assert "adsh evaluate MODEL\nadsh export MODEL --out NEW" in said
+    assert "serve the new one" in said
+    assert "start the service again" not in said
+
+
+STALLED = """
+const ask = window.fetch;
+let asked = 0;
+window.fetch = (path, options) => {
+  if (path !== "v1/search" || asked++) return ask(path, options);
+  const json = () => new Promise((_, refuse) => options.signal.addEventListener("abort", () =>
+    refuse(new DOMException("given up", "AbortError"))));
+  return Promise.resolve({ ok: false, status: 422, headers: new Headers(), json });
+};
+"""
+
+
+def test_an_error_that_was_given_up_does_not_speak_over_a_newer_search(visit, shown, picture):
+    page = visit(shown.url)
+    page.add_init_script(STALLED)  # the body of the first answer never comes whole
+    page.reload()
+    page.wait_for_selector(".card")
+    page.set_input_files("#file", picture)
+    page.wait_for_selector(".skeleton")
+    page.set_input_files("#file", shown.photos / "square" / "1 é#1.png")
+    assert found(page).count() == 24
+    page.wait_for_timeout(100)
+    assert page.locator("#notice").is_hidden()
+    assert page.locator(".card .distance").count() == 24
+
+
+def test_the_token_works_where_site_data_is_blocked(visit, shown):
+    page = visit(shown.guarded, ready="dialog[open]")
+    blocked = (
+        "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('', 'SecurityError'); } })"
+    )
+    page.add_init_script(blocked)
+    page.reload()
+    for text, ready in (("guess", "text=not the token of this service"), (TOKEN, ".card")):
+        page.get_by_label("Token", exact=True).fill(text)
+        page.get_by_role("button", name="Continue").click()
+        page.wait_for_selector(ready)
+    page.locator(".card").first.click()
+    assert found(page).count() == 24
+
+
 def test_the_figures_of_the_evaluation(visit, shown):
     page = visit(shown.url, PHONE)
     page.get_by_role("tab", name="Search").focus()

@@ -135,11 +135,11 @@ def api(start):
 class Process:
     """`adsh serve` as people start it."""
 
-    def __init__(self, *arguments: object, log: Path) -> None:
+    def __init__(self, *arguments: object, log: Path, program: tuple[str, str] = ("-m", "adsh")) -> None:
         self.log = log
         with log.open("wb") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "adsh", "serve", *map(str, arguments), "--port", "0", "--json"],
+                [sys.executable, *program, "serve", *map(str, arguments), "--port", "0", "--json"],
                 stdout=subprocess.PIPE, stderr=errors, text=True,
                 env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"},
             )  # fmt: skip

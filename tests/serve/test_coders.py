@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from importlib.util import find_spec
 
 import numpy as np
@@ -9,19 +11,103 @@ import pytest
 from PIL import Image
 
 import adsh
+from adsh.client import Client
 from adsh.coder import open_coder
-from adsh.errors import InputError
+from adsh.errors import FolderError, InputError
+from adsh.evaluate.evaluation import evaluate_model
+from adsh.evaluate.report import write_report
+from adsh.onnx_folder import facts_of
+
+from .conftest import Process
 
 
 @pytest.fixture(scope="session")
-def exported(made, tmp_path_factory):
+def export_folder(made, tmp_path_factory):
+    """The export of a model that was judged, with nothing of the model beside it."""
     if find_spec("onnxruntime") is None or find_spec("onnxscript") is None:
         pytest.skip("onnxruntime and onnxscript are missing: pip install 'adsh[onnx]'")
     from adsh.export_run import export
 
-    folder = tmp_path_factory.mktemp("exported") / "onnx"
-    export(made.model, folder)
-    return open_coder(folder, "onnx")
+    folder = tmp_path_factory.mktemp("exported")
+    shutil.copytree(made.model, folder / "model")
+    photos = adsh.data.Sized(adsh.data.open_source(str(made.photos)), 32)
+    judged = evaluate_model(
+        adsh.load(made.model), photos, photos.labels, photos, photos.labels, about={"data": str(made.photos)}
+    )
+    write_report(judged, folder / "model" / "report")
+    export(folder / "model", folder / "onnx")
+    shutil.rmtree(folder / "model")
+    return folder / "onnx"
+
+
+@pytest.fixture(scope="session")
+def exported(export_folder):
+    return open_coder(export_folder, "onnx")
+
+
+@pytest.fixture
+def far_index(made, tmp_path):
+    """The index somewhere else, which knows of no model's folder."""
+    shutil.copytree(made.index, tmp_path / "elsewhere" / "index")
+    return tmp_path / "elsewhere" / "index"
+
+
+def test_an_export_alone_tells_what_it_is_and_how_good(export_folder, exported, made, far_index):
+    from adsh.serve import info
+    from adsh.serve.limits import Limits
+    from adsh.serve.service import Service
+
+    with adsh.open_index(far_index) as index:
+        assert index.noted("model") is None
+        service = Service(exported, index, Limits(), model=export_folder, runtime="onnx")
+        model, (judged,) = info._model(service), info._evaluations(service)
+    assert (model["network"], model["bits"], model["points"]) == ("tiny", 24, 36)
+    assert (judged["bits"], judged["queries"], judged["database"]) == (24, 36, 36)
+    assert 0 < judged["columns"]["learned"]["map_expected"] <= 1
+    assert sorted(path.name for path in export_folder.iterdir()) == ["export.json", "model.onnx", "report.json"]
+    (kept,) = json.loads((export_folder / "report.json").read_text())["evaluations"]
+    assert (kept["cases"], kept["history"]) == ({}, [])
+    for name in ("export.json", "report.json"):
+        assert str(made.photos.parent) not in (export_folder / name).read_text()
+
+
+def test_an_export_of_before_tells_what_it_can(export_folder, tmp_path):
+    about = json.loads((export_folder / "export.json").read_text())
+    del about["model"]
+    (tmp_path / "export.json").write_text(json.dumps(about))
+    assert facts_of(tmp_path) == {"method": "adsh", "bits": 24, "network": "tiny"}
+    for broken in ("[]", "{", '{"model": 7}', "{}"):
+        (tmp_path / "export.json").write_text(broken)
+        with pytest.raises(FolderError, match="export or copy the model again"):
+            facts_of(tmp_path)
+
+
+def test_an_export_is_served_where_torch_cannot_be_imported(export_folder, made, far_index, tmp_path):
+    program = """
+import sys
+
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "torchvision", "timm"):
+            raise AssertionError(f"{name} was imported")
+
+sys.meta_path.insert(0, NoTorch())
+from adsh.cli import main
+main()
+"""
+    server = Process(
+        export_folder, far_index, "--runtime", "onnx", log=tmp_path / "log.jsonl", program=("-c", program)
+    )  # fmt: skip
+    path = made.photos / "red" / "3 é.png"
+    with Client(server.url) as client:
+        code = client.encode(path)["code"]
+        found = client.search(path, k=3)
+        told = client.info()
+    assert server.end() == 0
+    assert found["code"] == code
+    assert [match["metadata"]["class"] for match in found["matches"]] == ["red"] * 3
+    assert (told["runtime"], told["model"]["network"], len(told["evaluations"])) == ("onnx", "tiny", 1)
+    assert not [line for line in server.logged() if line["level"] != "info"]
 
 
 def test_both_runtimes_give_the_same(made, coder, exported):

@@ -186,6 +186,8 @@ def test_a_stop_finishes_what_was_accepted(made, tmp_path):
 
 def test_an_accepted_request_is_answered_after_the_signal(made, tmp_path):
     server = Process(made.model, made.index, log=tmp_path / "log.jsonl")
+    with Client(server.url) as client:
+        assert client.ready()  # it has told its address before it takes anything
     body = json.dumps({"code": "000000"}).encode()
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)

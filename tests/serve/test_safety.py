@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import struct
+import subprocess
+import sys
 import zlib
 
 import pytest
@@ -74,9 +76,38 @@ def test_names_of_other_machines_are_not_answered_to(start):
     api = start()
     for host in ("evil.example", "evil.example:8000", "localhost.evil.example", "10.0.0.1"):
         assert api.get("/v1/info", headers={"host": host}).status_code == 421, host
-    for host in ("localhost", "localhost:8000", "127.0.0.1:8000", "[::1]:8000"):
+    for host in (
+        "localhost",
+        "localhost:8000",
+        "127.0.0.1:8000",
+        "[::1]:8000",
+        "LOCALHOST",
+        "localhost.",
+        "Localhost.:80",
+    ):
         assert api.get("/v1/info", headers={"host": host}).status_code == 200, host
     assert start(token="t").get("/healthz", headers={"host": "evil.example"}).status_code == 200
+
+
+def test_what_a_proxy_passes_on_needs_a_token_or_a_word(start):
+    """A proxy asks under a name of this machine, for anybody."""
+    for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
+        given = {header: "for=203.0.113.7"}
+        for path in ("/v1/info", "/", "/metrics"):
+            answer = start().get(path, headers=given)
+            assert answer.status_code == 403, (header, path)
+            assert "came through a proxy" in answer.json()["detail"]
+        assert start(only_local=False).get("/v1/info", headers=given).status_code == 200  # --no-token
+        assert start(token="t").get("/v1/info", headers={**given, "authorization": "Bearer t"}).status_code == 200
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf"])
+def test_seconds_that_are_no_number_are_refused_in_one_line(made, seconds):
+    command = ["serve", str(made.model), str(made.index), "--port", "0", f"--max-seconds={seconds}"]
+    done = subprocess.run([sys.executable, "-m", "adsh", *command], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "max-seconds" in done.stderr
 
 
 def test_a_body_over_the_limit_is_refused_by_its_head_and_by_its_bytes(start):

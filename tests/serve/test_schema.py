@@ -56,3 +56,38 @@ def test_every_route_is_described_with_an_example(start):
                 )
             if "application/json" in operation.get("requestBody", {}).get("content", {}):
                 assert operation["requestBody"]["content"]["application/json"]["examples"]
+
+
+def test_every_answer_that_may_come_is_described(start):
+    """Those of the guard and of the framework, too, and the routes outside of /v1."""
+    paths = start(token="t").get("/openapi.json").json()["paths"]
+    common = {"401", "403", "405", "408", "413", "415", "421", "422", "429", "431", "500", "503", "504"}
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            if path.startswith("/v1"):
+                assert common <= set(operation["responses"]), (path, method)
+    assert {"401", "429"} <= set(paths["/metrics"]["get"]["responses"])
+    assert "429" in paths["/readyz"]["get"]["responses"]
+
+
+def test_forms_and_answers_have_examples(start):
+    client = start()
+    paths = client.get("/openapi.json").json()["paths"]
+    forms = 0
+    for path, methods in paths.items():
+        for operation in methods.values():
+            form = operation.get("requestBody", {}).get("content", {}).get("multipart/form-data")
+            if form is not None:
+                forms += 1
+                assert form["example"]["image"], path
+                assert all(field["description"] for field in form["schema"]["properties"].values()), path
+    assert forms == 3
+    for name, keys in (("search", {"code", "bits", "ranking", "reranked", "matches"}), ("encode", {"code", "outputs"})):
+        answer = paths[f"/v1/{name}"]["post"]["responses"]["200"]["content"]["application/json"]
+        assert keys <= set(answer["example"])
+        assert (answer["example"]["bits"], len(answer["example"]["code"])) == (24, 6)
+        assert answer["schema"]["$ref"]
+
+
+def test_ready_tells_no_more_than_that(start):
+    assert start(token="t").get("/readyz").text == "ready\n"

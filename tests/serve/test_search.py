@@ -113,17 +113,20 @@ def test_answers_do_not_tell_where_things_lie(api, made):
         ({"code": "a1b2cx"}, "code='a1b2cx': "),
         ({"code": " a1b2c3 "}, "code="),
         ({"code": 7}, "code=7: "),
-        ({"code": "a1b2c3", "k": 0}, "k=0: input should be greater than or equal to 1"),
+        ({"code": "a1b2c3", "k": 0}, "k=0: expected a whole number from 1: give how many matches you want"),
         ({"code": "a1b2c3", "k": 1001}, "k=1001: at most 1000"),
         ({"code": "a1b2c3", "k": "10"}, "k='10': "),
         ({"code": "a1b2c3", "k": 1.5}, "k=1.5: "),
-        ({"code": "a1b2c3", "radius": -1}, "radius=-1: "),
+        ({"code": "a1b2c3", "radius": -1}, "radius=-1: expected a whole number from 0: give how many bits may differ"),
         ({"code": "a1b2c3", "radius": 1, "rerank": True}, "a radius counts bits"),
         ({"code": "a1b2c3", "ranking": "cosine"}, "ranking='cosine'"),
         ({"code": "a1b2c3", "ranking": "asymmetric"}, "search by image"),
         ({"code": "a1b2c3", "rerank": True}, "search by image or key"),
         ({"code": "a1b2c3", "filter": {"class": {"like": "x"}}}, "'like' of 'class' is not a comparison"),
-        ({"code": "a1b2c3", "filter": ["class"]}, "filter="),
+        ({"code": "a1b2c3", "filter": ["class"]}, "filter=['class']: expected conditions on metadata: give an object"),
+        ({"code": "a1b2c3", "filter": "cat"}, "filter='cat': expected conditions on metadata: give an object"),
+        ({"code": "a1b2c3", "rerank": "x"}, "rerank='x': expected true or false: give one of them"),
+        ({"key": ""}, "key='': expected a text of 1 to "),
         ({"code": "a1b2c3", "key": "a"}, "either code or key"),
         ({}, "either code or key"),
         ({"kode": "a1b2c3"}, "kode is not known here"),
@@ -146,6 +149,13 @@ def test_a_body_that_is_no_json_object(api, body):
     assert "JSON" in answer.json()["detail"]
 
 
+def test_a_number_that_is_none(api):
+    answer = api.post(
+        "/v1/search", content=b'{"code": "a1b2c3", "k": NaN}', headers={"content-type": "application/json"}
+    )
+    assert answer.json()["detail"].startswith("k=nan: expected a whole number from 1: give how many")
+
+
 def test_other_kinds_of_bodies_are_refused(api):
     assert api.post("/v1/search", content=b"code=1", headers={"content-type": "text/plain"}).status_code == 415
     assert api.post("/v1/search").status_code == 415
@@ -157,7 +167,17 @@ def test_other_kinds_of_bodies_are_refused(api):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"k": "many"}, "k='many'"),
+        ({"k": "many"}, "k='many': expected a whole number from 1: give"),
+        ({"k": "1_0"}, "k='1_0': expected a whole number from 1"),
+        ({"k": "5.0"}, "k='5.0': expected a whole number"),
+        ({"k": " 5"}, "k=' 5': expected a whole number"),
+        ({"k": "+5"}, "k='+5': expected a whole number"),
+        ({"k": "٣"}, "k='٣': expected a whole number"),
+        ({"k": "9" * 5000}, "expected a whole number"),
+        ({"k": "0"}, "k=0: expected a whole number from 1"),
+        ({"radius": "3.0"}, "radius='3.0': expected a whole number from 0"),
+        ({"radius": "-1"}, "radius=-1: expected a whole number from 0"),
+        ({"rerank": "maybe"}, "rerank='maybe': expected true or false"),
         ({"k": "2000"}, "at most 1000"),
         ({"filter": "class=red"}, "filter is not JSON"),
         ({"filter": '"red"'}, "filter="),

@@ -39,13 +39,18 @@ def command(
     max_pixels: Annotated[int, typer.Option(min=1, help="Pixels of a picture.")] = Limits.max_pixels,
     max_k: Annotated[int, typer.Option(min=1, help="Matches of a search.")] = Limits.max_k,
     max_items: Annotated[int, typer.Option(min=1, help="Items of one batch that is stored.")] = Limits.max_items,
-    max_queue: Annotated[int, typer.Option(min=1, help="Pictures waiting; more are answered 429.")] = Limits.max_queue,
+    max_queue: Annotated[
+        int, typer.Option(min=1, help="Pictures waiting, and slower searches; more are answered 429.")
+    ] = Limits.max_queue,
     max_searches: Annotated[int, typer.Option(min=1, help="Searches waiting; the same.")] = Limits.max_searches,
     max_writes: Annotated[int, typer.Option(min=1, help="Writes waiting; the same.")] = Limits.max_writes,
     max_batch: Annotated[
         int, typer.Option(min=1, help="Pictures in one pass through the network; on a GPU give 64.")
     ] = Limits.max_batch,
     max_seconds: Annotated[float, typer.Option(min=0.1, help="For one request.")] = Limits.max_seconds,
+    max_connections: Annotated[
+        int, typer.Option(min=2, help="Open at a time; more are answered 503.")
+    ] = Limits.max_connections,
     log: Annotated[bool, typer.Option(help="A JSON line for every request on standard error.")] = True,
     device: Device = None,
     json: Json = False,
@@ -63,7 +68,8 @@ def command(
         raise MissingExtraError(f"{first_line(problem)}: pip install 'adsh[serve]'") from None
 
     limits = Limits(
-        max_body, max_pixels, max_k, max_items, max_queue, max_searches, max_writes, max_batch, max_seconds
+        max_body, max_pixels, max_k, max_items, max_queue, max_searches, max_writes, max_batch, max_seconds,
+        max_connections,
     )  # fmt: skip
     settings = Settings(
         model, index, host, port, token or None, no_token, images, tuple(cors or ()), runtime, device, log, limits

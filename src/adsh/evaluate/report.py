@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import AdshWarning, FolderError, InputError, MissingExtraError, first_line
 from ..files import check_writable
+from ..model_info import without_paths
 from . import plots
 from .evaluation import COLUMNS, Evaluation
 from .page import page
@@ -43,9 +44,7 @@ def write_report(
         warnings.warn(f"the report has no figures: {missing}", AdshWarning, stacklevel=2)
         figures = {}
     rows = table(evaluations)
-    saved: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "title": title}
-    saved["evaluations"] = [_plain(evaluation.to_json()) for evaluation in evaluations]
-    text = json.dumps(saved, indent=1, allow_nan=False) + "\n"
+    text = _as_json(title, evaluations)
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
         for name, (_, figure) in figures.items():
@@ -58,6 +57,18 @@ def write_report(
     except OSError as problem:
         raise FolderError(f"cannot write the report to {folder}: {problem.strerror or problem}") from None
     return folder / HTML
+
+
+def write_figures(evaluations: Sequence[Evaluation], folder: Path) -> None:
+    """Writes the figures alone, for `read_report`: no page, no cases with their pictures, nothing of this machine."""
+    bare = [replace(one, cases={}, history=[], about=without_paths(one.about)) for one in evaluations]
+    (folder / JSON).write_text(_as_json(", ".join(one.name for one in bare), bare), encoding="utf-8")
+
+
+def _as_json(title: str, evaluations: Sequence[Evaluation]) -> str:
+    saved: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "title": title}
+    saved["evaluations"] = [_plain(evaluation.to_json()) for evaluation in evaluations]
+    return json.dumps(saved, indent=1, allow_nan=False) + "\n"
 
 
 def read_report(folder: str | Path) -> list[Evaluation]:

@@ -20,6 +20,7 @@ from .. import __version__
 from ..errors import BusyError, InputError
 from ..hamming.bits import bytes_for
 from . import info, item_routes, search_routes
+from .bodies import errors
 from .logs import ROUTE, RequestLog, Write
 from .metrics import CONTENT_TYPE
 from .problems import Problem, as_problem, body_of
@@ -101,14 +102,15 @@ def _health(app: FastAPI, service: Service) -> None:
         return Response("ok\n", media_type="text/plain")
 
     @app.head("/readyz", include_in_schema=False)
-    @app.get("/readyz", tags=["about"], response_class=Response, responses={503: {"description": "Not ready."}})
+    @app.get("/readyz", tags=["about"], response_class=Response, responses=errors(403, 421, 429, 500, 503, 504))
     async def readyz() -> Response:
-        """The index can be read."""
+        """The index can be read, and is where it was."""
         service.check_place()
-        items = await service.read(lambda: len(service.index))
-        return Response(f"ready: {items} items\n", media_type="text/plain")
+        await service.read(lambda: len(service.index))
+        return Response("ready
+", media_type="text/plain")
 
-    @app.get("/metrics", tags=["about"], response_class=Response)
+    @app.get("/metrics", tags=["about"], response_class=Response, responses=errors(401, 403, 421, 429, 500, 503, 504))
     async def metrics() -> Response:
         """Counters, in Prometheus' text form."""
         return Response(await service.read(service.metrics.text), headers={"Content-Type": CONTENT_TYPE})

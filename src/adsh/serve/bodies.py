@@ -21,15 +21,26 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": text}
     for status, text in {
         401: "The token is missing or wrong.",
+        403: "Without a token: a proxy passed it on.",
+        405: "This address has no such method.",
+        408: "The request came too slowly.",
         413: "The request is too large.",
         415: "The body is of another kind.",
+        421: "Without a token: it was asked under a name of another machine.",
         422: "Something in the request cannot be used as given.",
         429: "Too many are waiting: try again after Retry-After seconds.",
-        503: "The index is busy or the server is stopping: try again.",
+        431: "The headers are too large.",
+        500: "A failure of the server's own: its log says why, under the request's id.",
+        503: "The index is busy, the server is stopping, or too many connections are open: try again.",
         504: "It took too long.",
     }.items()
 }
 NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": ErrorAnswer, "description": "There is no such item."}}
+
+
+def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The descriptions of these."""
+    return {status: ERRORS[status] for status in statuses}
 
 
 class Form(NamedTuple):
@@ -96,7 +107,10 @@ def _deeper(value: Any, levels: int) -> bool:
 
 
 def described(
-    model: type[BaseModel] | None, examples: dict[str, Any] | None = None, fields: dict[str, Any] | None = None
+    model: type[BaseModel] | None,
+    examples: dict[str, Any] | None = None,
+    fields: dict[str, Any] | None = None,
+    form_example: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The description of a body that is JSON of this model, or a form with a picture and these fields beside it."""
     content: dict[str, Any] = {}
@@ -107,7 +121,7 @@ def described(
     if fields is not None:
         picture = {"type": "string", "format": "binary", "description": "A picture's file."}
         schema = {"type": "object", "required": ["image"], "properties": {"image": picture, **fields}}
-        content[FORM] = {"schema": schema}
+        content[FORM] = {"schema": schema, "example": {"image": "(the bytes of cat.jpg)", **(form_example or {})}}
     return {"requestBody": {"required": True, "content": content}}
 
 

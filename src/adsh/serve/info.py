@@ -15,12 +15,14 @@ from fastapi import APIRouter, Response
 from .. import __version__
 from ..errors import AdshError
 from ..evaluate.evaluation import COLUMNS, Evaluation
+from ..evaluate.report import JSON as JSON_REPORT
 from ..evaluate.report import read_report
 from ..index import Item
 from ..index.fingerprint import model_fingerprint
 from ..index_folder import MODEL
 from ..model_config import REPORT, holds_model
-from ..model_info import model_info
+from ..model_info import shown_info
+from ..onnx_folder import facts_of
 from .bodies import ERRORS, JSON
 from .searching import without_paths
 from .service import Service
@@ -130,19 +132,18 @@ def _homes(service: Service) -> list[Path]:
 
 def _model(service: Service) -> dict[str, Any]:
     """What the model is, less where things lie on this machine."""
-    told: dict[str, Any] = {"model": None, "bits": service.coder.bits}
     for folder in _homes(service):
-        with suppress(AdshError):  # an export alone
-            told = model_info(folder)
-            break
-    told.pop("model")
-    return {name: value for name, value in told.items() if not (isinstance(value, str) and os.path.isabs(value))}
+        for read in (shown_info, facts_of):  # of a model, of an export
+            with suppress(AdshError):
+                return read(folder)
+    return {"bits": service.coder.bits}
 
 
 def _evaluations(service: Service) -> list[dict[str, Any]]:
     for folder in _homes(service):
-        with suppress(AdshError):  # it was not judged
-            return [_figures(evaluation) for evaluation in read_report(folder / REPORT)]
+        for report in (folder / REPORT, folder / JSON_REPORT):  # of a model, of an export
+            with suppress(AdshError):  # it was not judged
+                return [_figures(evaluation) for evaluation in read_report(report)]
     return []
 
 

@@ -108,6 +108,7 @@ def routes(service: Service) -> APIRouter:
             ItemRequest,
             {"by code": {"code": EXAMPLE_CODE, "metadata": {"class": "cat"}}},
             {"metadata": {"type": "string", "description": 'JSON, such as {"class": "cat"}.'}},
+            {"metadata": '{"class": "cat"}'},
         ),
     )
     async def put_item(key: str, request: Request) -> Response:

@@ -16,10 +16,14 @@ from ..coder import open_coder
 from ..errors import FolderError, InputError, first_line
 from ..index_folder import check_model, open_existing
 from .app import create_app
+from .heads import IDLE, HeadProtocol
 from .limits import Limits
 from .logs import log_as_json, write_line
 from .security import check_token, is_loopback
 from .service import Service
+
+_DAY = 86_400.0  # seconds
+_OTHER_FILES = 512  # that this process may have open beside its connections
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Settings:
 def open_service(settings: Settings) -> Service:
     """The model and the index, checked against each other."""
     check_token(settings.token, settings.host, without=settings.without_token)
+    if not 0 < settings.limits.max_seconds <= _DAY:  # NaN is not
+        raise InputError(f"--max-seconds {settings.limits.max_seconds:g}: give seconds for a request, such as 30")
     for origin in settings.cors:
         if origin != "*" and not origin.startswith(("http://", "https://")):
             raise InputError(f"--cors {origin}: give an origin such as https://example.org")
@@ -88,6 +94,7 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
         write=write_line if settings.log else None,
     )
     log_as_json()
+    _allow_files(settings.limits.max_connections + _OTHER_FILES)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -97,10 +104,23 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
         proxy_headers=False,
         lifespan="on",
         ws="none",
-        h11_max_incomplete_event_size=1 << 16,
+        http=HeadProtocol,
+        limit_concurrency=settings.limits.max_connections,
+        timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=round(settings.limits.max_seconds) + 5,
     )
     gc.collect()
     gc.freeze()  # a collection that walks through all of torch's objects holds every request up for 0.1 s
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once all is done
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _allow_files(wanted: int) -> None:
+    """Lets this process have so many files and connections open, as far as it may: often 1,024 are the start."""
+    with suppress(ImportError, ValueError, OSError):  # not on Windows; not more than the machine allows
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

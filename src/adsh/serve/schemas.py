@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -23,6 +24,20 @@ Key = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY, description="An
 Metadata = Annotated[
     dict[str, Any] | None, Field(description="Anything you like to keep with an item.", examples=[{"class": "cat"}])
 ]
+
+_NUMBERS = ("k", "radius")
+_WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_ADVICE = {  # what is expected of a field, and what to do
+    "k": "expected a whole number from 1: give how many matches you want, such as 10",
+    "radius": "expected a whole number from 0: give how many bits may differ, such as 3, or leave it out",
+    "filter": 'expected conditions on metadata: give an object, such as {"class": "cat"}, or leave it out',
+    "ranking": "expected hamming or asymmetric: give one of them, or leave it out",
+    "rerank": "expected true or false: give one of them, or leave it out",
+    "code": "expected hexadecimal digits: give the code as /v1/encode gives it",
+    "key": f"expected a text of 1 to {LONGEST_KEY:,} characters: give an item's key",
+    "metadata": 'expected an object: give one, such as {"class": "cat"}, or leave it out',
+    "items": "expected a list of items, at least one: give each its key and code",
+}
 
 
 class _Given(BaseModel):
@@ -155,14 +170,21 @@ def checked(model: type[M], body: bytes) -> M:
 
 def checked_fields(model: type[M], fields: dict[str, Any]) -> M:
     """The same for the fields of a form, which are texts."""
+    given = dict(fields)
+    for name in _NUMBERS:
+        text = given.get(name)
+        if isinstance(text, str):  # digits alone, as in JSON: Python would read 1_0 and 5.0 as well
+            if _WHOLE.fullmatch(text) is None:
+                raise Problem(422, f"{name}={shortened(text)}: {_ADVICE[name]}")
+            given[name] = int(text)
     try:
-        return model.model_validate(fields)
+        return model.model_validate(given)
     except ValidationError as problem:
         raise Problem(422, sentence(problem)) from None
 
 
 def sentence(problem: ValidationError) -> str:
-    """The first thing that is wrong: where, what was given, what was expected."""
+    """The first thing that is wrong: where, what was given, what was expected, what to do."""
     first = problem.errors(include_url=False)[0]
     at = ".".join(str(part) for part in first["loc"])
     text = first["msg"].removeprefix("Value error, ")
@@ -174,7 +196,9 @@ def sentence(problem: ValidationError) -> str:
         return f"{at} is not known here: leave it out"
     if not at:
         return text if first["type"] == "value_error" else f"{text}: send a JSON object"
-    return f"{at}={shortened(first['input'])}: {text[:1].lower()}{text[1:]}"
+    named = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "")
+    advice = _ADVICE.get(named) if isinstance(first["loc"][-1], str) else None
+    return f"{at}={shortened(first['input'])}: {advice or f'{text[:1].lower()}{text[1:]}: see /docs'}"
 
 
 def shortened(value: Any) -> str:

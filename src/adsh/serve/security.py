@@ -14,6 +14,7 @@ from .limits import Limits
 from .problems import Problem, send_problem
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
+_BY_A_PROXY = frozenset((b"x-forwarded-for", b"forwarded", b"x-real-ip"))
 
 _PAGE = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
@@ -63,7 +64,8 @@ class Guard:
     """Lets a request through that may ask, and no more of it than is allowed, for no longer than is allowed.
 
     Without a token, on this machine alone, only names of this machine are answered to: else any web page could reach
-    the service through a name of its own that leads here.
+    the service through a name of its own that leads here. What a proxy passed on comes from elsewhere, whatever name it
+    asks under.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, token: str | None, *, only_local: bool) -> None:
@@ -117,8 +119,15 @@ class Guard:
         if self._only_local:
             host = headers.get(b"host", b"localhost").decode("latin-1")
             name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-            if name.strip("[]") not in _LOCAL and not is_loopback(name):
+            plain = name.lower().removesuffix(".")  # names are the same in capitals, and with the dot of the root
+            if plain.strip("[]") not in _LOCAL and not is_loopback(plain):
                 raise Problem(421, f"this service answers to localhost, not to {name[:80]!r}: start it with --token")
+            if not _BY_A_PROXY.isdisjoint(headers):
+                raise Problem(
+                    403,
+                    "this came through a proxy, and the service has no token: start it with ADSH_TOKEN set, or with "
+                    "--no-token where the proxy decides who may ask",
+                )
         path = scope["path"]
         if self._token is not None and (path.startswith("/v1") or path == "/metrics"):
             kind, _, given = headers.get(b"authorization", b"").partition(b" ")

@@ -11,10 +11,26 @@ export class Failure extends Error {
   }
 }
 
+/** What the tab keeps; where a browser blocks that, what the page itself keeps. */
+let kept = null;
+function stored(use) {
+  try {
+    return use(sessionStorage);
+  } catch {
+    return null; // site data is blocked
+  }
+}
+
 export const token = {
-  get: () => sessionStorage.getItem(TOKEN),
-  set: (text) => sessionStorage.setItem(TOKEN, text),
-  forget: () => sessionStorage.removeItem(TOKEN),
+  get: () => kept ?? stored((tab) => tab.getItem(TOKEN)),
+  set: (text) => {
+    kept = text;
+    stored((tab) => tab.setItem(TOKEN, text));
+  },
+  forget: () => {
+    kept = null;
+    stored((tab) => tab.removeItem(TOKEN));
+  },
   /** A header carries no others, and the server takes no others. */
   canBe: (text) => /^[\x21-\x7e]+$/.test(text),
 };
@@ -35,7 +51,8 @@ async function ask(path, options = {}) {
   let said = `The server answered with status ${status}.`;
   try {
     said = capital((await answer.json()).detail);
-  } catch {
+  } catch (problem) {
+    if (problem.name === "AbortError") throw problem;
     // not one of its own answers: something in front of it spoke
   }
   const wait = Number(answer.headers.get("Retry-After")) || 0;

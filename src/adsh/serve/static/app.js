@@ -92,6 +92,7 @@ async function run({ focus = false, tries = 0 } = {}) {
   try {
     const { name, ...question } = current;
     const answer = await search(question, wanted(), mine.signal);
+    if (mine.signal.aborted) return;
     show(answer, current);
     if (focus) {
       byId("asked").focus({ preventScroll: true });
@@ -99,7 +100,7 @@ async function run({ focus = false, tries = 0 } = {}) {
       if (top < 0 || top > innerHeight) byId("code").scrollIntoView();
     }
   } catch (problem) {
-    if (problem.name === "AbortError") return;
+    if (mine.signal.aborted || problem.name === "AbortError") return;
     clear();
     explain(problem, (times = 0) => run({ focus, tries: times }), tries);
   } finally {

@@ -18,17 +18,21 @@ const terms = (pairs) => el("dl", {}, pairs.flatMap(term));
 
 export function showQuality(place, info) {
   const judged = info.evaluations[0];
-  place.replaceChildren(...(judged ? figures(judged) : [notJudged()]), about(info));
+  place.replaceChildren(...(judged ? figures(judged) : [notJudged(info.runtime === "onnx")]), about(info));
 }
 
-function notJudged() {
+function notJudged(exported) {
+  const commands = exported ? "adsh evaluate MODEL\nadsh export MODEL --out NEW" : "adsh evaluate MODEL";
+  const then = exported
+    ? "This is an export, which has the figures where its model was judged before: serve the new one, and they appear here."
+    : "Then start the service again: the figures appear here.";
   return el(
     "div",
     { class: "empty" },
     el("h2", {}, "This model has not been judged yet"),
     el("p", {}, "Judging asks with labelled pictures that it has not seen, and counts how many of those found are right."),
-    el("pre", { tabindex: "0", "aria-label": "Command" }, el("code", {}, "adsh evaluate MODEL")),
-    el("p", { class: "soft" }, "Then start the service again: the figures appear here."),
+    el("pre", { tabindex: "0", "aria-label": "Command" }, el("code", {}, commands)),
+    el("p", { class: "soft" }, then),
   );
 }
 
