@@ -107,8 +107,7 @@ def _health(app: FastAPI, service: Service) -> None:
         """The index can be read, and is where it was."""
         service.check_place()
         await service.read(lambda: len(service.index))
-        return Response("ready
-", media_type="text/plain")
+        return Response("ready\n", media_type="text/plain")
 
     @app.get("/metrics", tags=["about"], response_class=Response, responses=errors(401, 403, 421, 429, 500, 503, 504))
     async def metrics() -> Response:
