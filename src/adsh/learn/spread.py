@@ -135,9 +135,15 @@ class World:
                 mark = crc32(np.ascontiguousarray(array).data, mark)
         self.check_alike(mark, "the processes no longer hold the same codes: train on machines of one kind")
 
-    def barrier(self) -> None:
-        """Waits for all."""
-        self.check_alike(0, "")
+    @contextmanager
+    def one_a_host_first(self, wanted: bool = True) -> Iterator[None]:
+        """One process of every host goes through the block, then the others; all at once where it is not wanted."""
+        waits = int(os.environ.get("LOCAL_RANK", self.rank)) > 0
+        if wanted and waits:
+            self.check_alike(0, "")  # is a barrier
+        yield
+        if wanted and not waits:
+            self.check_alike(0, "")
 
     def device(self, device: torch.device) -> torch.device:
         """This process's own GPU, where the device is a GPU without a number."""
