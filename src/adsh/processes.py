@@ -62,10 +62,11 @@ def joined(device: str) -> Iterator[World]:
 
     if started_here():
         threading.Thread(target=_end_with_parent, daemon=True).start()
-    chosen, backend = choose_device(device).device, "gloo"
-    if chosen.type == "cuda" and chosen.index is None:
-        torch.cuda.set_device(own_gpu())
+    backend = "gloo"
+    if device in ("auto", "cuda") and torch.cuda.is_available():
+        torch.cuda.set_device(own_gpu())  # before anything else takes room on the first one
         backend = "nccl"
+    choose_device(device)  # or tell now that it cannot be used
     where = os.environ.get(_MEETING, "env://")
     dist.init_process_group(backend, init_method=where, rank=rank, world_size=size, timeout=_SILENCE)
     yield World.now()
