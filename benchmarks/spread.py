@@ -54,7 +54,7 @@ class InFloat64(torch.nn.Module):
     def __init__(self):
         super().__init__()
         torch.manual_seed(0)
-        self.inside = create_network("mlp", BITS, (64,)).double()
+        self.inside = create_network("mlp", BITS, (192,)).double()
 
     def calibrate(self, sample):
         self.inside.calibrate(sample.double())

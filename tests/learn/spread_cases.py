@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
 
 import adsh
+from adsh.errors import InputError, TrainingError
+from adsh.learn import CodeTable
+from adsh.learn.spread import World
 from adsh.methods import create
 from adsh.networks import create_network
 
@@ -85,6 +89,11 @@ def convolutions() -> Any:
     return adsh.ADSH(12, **{**options, "samples": 66}).fit(images(), points()[1])
 
 
+def frozen() -> Any:
+    """The features of all items are computed once, by all processes together."""
+    return adsh.ADSH(12, network="frozen:tiny", network_options={"hidden": 16}, **OPTIONS).fit(images(), points()[1])
+
+
 class InFloat64(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -109,10 +118,8 @@ def dsh() -> Any:
     return create("dsh", bits=12, **SMALL).fit(*points())
 
 
-CASES: dict[str, Callable[[], Any]] = {
-    case.__name__: case
-    for case in (single, multi, queries, given, sparse, last_batch_of_two, dropout, convolutions, a_long_run, dpsh, dsh)
-}
+_ALL = (single, multi, queries, given, sparse, last_batch_of_two, dropout, convolutions, frozen, a_long_run, dpsh, dsh)
+CASES: dict[str, Callable[[], Any]] = {case.__name__: case for case in _ALL}
 
 
 def ended(case: str) -> dict[str, np.ndarray]:
@@ -120,6 +127,24 @@ def ended(case: str) -> dict[str, np.ndarray]:
     model = CASES[case]()
     weights = {f"weight.{name}": value.numpy() for name, value in model.network_.state_dict().items()}
     return {"codes": model.database_codes_, "loss": np.array([r["loss"] for r in model.history_]), **weights}
+
+
+def _mistakes(world: World) -> None:
+    """What one process finds wrong is told to all."""
+
+    def refuse() -> None:
+        raise InputError("the first says no")
+
+    with pytest.raises(InputError, match="the first says no"):
+        world.from_first(refuse)
+    assert world.from_first(lambda: world.rank) == 0
+    features, labels = points()
+    with pytest.raises(TrainingError, match="other data"):
+        adsh.ADSH(12, **SMALL).fit(features + world.rank, labels)
+    table = CodeTable(labels, 12)
+    table.update(np.arange(9), np.tanh(np.random.default_rng(world.rank).normal(size=(9, 12))), 200.0)
+    with pytest.raises(TrainingError, match="no longer hold the same codes"):
+        world.check_codes(table)
 
 
 def all_cases(rank: int, size: int, folder: Path) -> None:
@@ -131,4 +156,5 @@ def all_cases(rank: int, size: int, folder: Path) -> None:
     dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=size, timeout=timedelta(seconds=60))
     for case in CASES:
         np.savez(folder / f"{case}-{size}-{rank}.npz", **ended(case))
+    _mistakes(World.now())
     dist.destroy_process_group()

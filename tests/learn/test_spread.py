@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.multiprocessing
 
+from adsh.errors import InputError
 from adsh.learn.spread import World
 from adsh.learn.whole_batch import WholeBatch
 
@@ -43,6 +44,18 @@ def test_shares_are_in_order_and_cover_every_row_once():
             rows = [np.arange(count)[World(rank, size).share(count)] for rank in range(size)]
             np.testing.assert_array_equal(np.concatenate(rows), np.arange(count))
             assert max(map(len, rows)) - min(map(len, rows)) <= 1
+
+
+def test_a_gpu_each_or_an_error_that_says_how_many_there_are(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert World(1, 2).device(torch.device("cuda")) == torch.device("cuda", 1)
+    assert World(1, 2).device(torch.device("cuda:0")) == torch.device("cuda", 0)  # as asked for
+    assert World(1, 2).device(torch.device("cpu")) == torch.device("cpu")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    with pytest.raises(InputError, match="4 processes on this host, but torch finds 2 GPUs"):
+        World(1, 4).device(torch.device("cuda"))
 
 
 def test_alone_nothing_is_copied_or_sent():
