@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 PEER_LOST = 3  # the exit status of a process that ends because another one did
 _MEETING = "ADSH_MEETING"  # where processes started here find each other
 _PATIENCE = 10.0  # seconds that the others have to see that one is gone; those in a GPU's message never do
+_STOPPING = 30.0  # seconds that the first has to stop when asked
 _SILENCE = timedelta(minutes=30)  # the longest wait for a message, where a host is gone without a word
 
 
@@ -60,6 +62,8 @@ def joined(device: str) -> Iterator[World]:
     from .device import choose_device
     from .learn.spread import own_gpu
 
+    if rank:
+        warnings.simplefilter("ignore")  # the first has the same to note
     if started_here():
         threading.Thread(target=_end_with_parent, daemon=True).start()
     backend = "gloo"
@@ -80,12 +84,12 @@ def run(arguments: Sequence[str], count: int, how_to_go_on: str) -> int:
     """
     with tempfile.TemporaryDirectory(prefix="adsh-") as folder:
         children: list[subprocess.Popen[bytes]] = []
-        lost, ours = None, []
+        lost, ours, stops = None, list[int](), list[float]()
         try:
             for rank in range(count):
                 children.append(_started(arguments, rank, count, Path(folder)))
-            with _passed_on(children[0]):
-                lost = _first_to_fail(children)
+            with _passed_on(children[0]) as stops:
+                lost = _first_to_fail(children, stops)
                 if lost is not None:
                     _wait(children, _PATIENCE)
         finally:
@@ -96,6 +100,8 @@ def run(arguments: Sequence[str], count: int, how_to_go_on: str) -> int:
                 assert child.stdin is not None
                 child.stdin.close()
         status = [child.returncode for child in children]
+        if stops and status[0] < 0:
+            raise KeyboardInterrupt  # it was stopped before it could say so
         if lost is None or status[0] in (0, 2, 130) or (lost == 0 and 0 < status[0] != PEER_LOST):
             return status[0]  # the first one has said itself what there is to say
         guilty = [rank for rank in (lost, *range(count)) if rank not in ours and status[rank] not in (0, PEER_LOST)]
@@ -132,9 +138,14 @@ def _words_of(rank: int, folder: Path) -> Path:
     return folder / f"{rank}.txt"
 
 
-def _first_to_fail(children: Sequence[subprocess.Popen[bytes]]) -> int | None:
-    """Which one ended first with an error; None where all ended well. Looked at together, a lost one comes last."""
+def _first_to_fail(children: Sequence[subprocess.Popen[bytes]], stops: Sequence[float]) -> int | None:
+    """Which one ended first with an error; None where all ended well. Looked at together, a lost one comes last.
+
+    The first one, where it was asked to stop and did not.
+    """
     while True:
+        if stops and time.monotonic() > stops[0] + _STOPPING:
+            return 0
         ended = [(rank, child.poll()) for rank, child in enumerate(children)]
         failed = [(status == PEER_LOST, rank) for rank, status in ended if status not in (None, 0)]
         if failed:
@@ -151,16 +162,17 @@ def _wait(children: Sequence[subprocess.Popen[bytes]], seconds: float) -> None:
 
 
 @contextmanager
-def _passed_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ctrl-C and requests to stop go to this one, whose end ends the others."""
+def _passed_on(child: subprocess.Popen[bytes]) -> Iterator[list[float]]:
+    """Ctrl-C and requests to stop go to this one, whose end ends the others; when that was."""
+    when: list[float] = []
 
     def pass_on(number: int, _: Any) -> None:
-        if child.poll() is None:
-            child.send_signal(number)
+        when.append(time.monotonic())
+        child.send_signal(number)
 
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield when
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

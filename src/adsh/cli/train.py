@@ -126,7 +126,11 @@ def command(
     if processes is not None and not started_here():
         check_count(processes)
         if processes > 1:
-            raise typer.Exit(run(sys.argv[1:], processes, _once_lost(out, bool(settings.checkpoint_every))))
+            try:
+                status = run(sys.argv[1:], processes, _once_lost(out, bool(settings.checkpoint_every)))
+            except KeyboardInterrupt:
+                raise Stopped("stopped") from None
+            raise typer.Exit(status)
     display = TrainingBar()
     try:
         with joined(settings.device) as world:
