@@ -84,7 +84,9 @@ def run(arguments: Sequence[str], count: int, how_to_go_on: str) -> int:
     """
     with tempfile.TemporaryDirectory(prefix="adsh-") as folder:
         children: list[subprocess.Popen[bytes]] = []
-        lost, ours, stops = None, list[int](), list[float]()
+        lost: int | None = None
+        ours: list[int] = []
+        stops: list[float] = []
         try:
             for rank in range(count):
                 children.append(_started(arguments, rank, count, Path(folder)))
