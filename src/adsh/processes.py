@@ -71,8 +71,10 @@ def joined(device: str) -> Iterator[World]:
         torch.cuda.set_device(own_gpu())  # before anything else takes room on the first one
         backend = "nccl"
     choose_device(device)  # or tell now that it cannot be used
-    where = os.environ.get(_MEETING, "env://")
-    dist.init_process_group(backend, init_method=where, rank=rank, world_size=size, timeout=_SILENCE)
+    store, _, _ = next(iter(dist.rendezvous(os.environ.get(_MEETING, "env://"), rank, size, timeout=_SILENCE)))
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    store = dist.PrefixStore(f"attempt-{attempt}", store)  # a restart must not meet addresses of the processes before
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_SILENCE)
     yield World.now()
     dist.destroy_process_group()  # not after an error: the others may be in the middle of a message
 
