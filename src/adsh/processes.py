@@ -58,6 +58,8 @@ def joined(device: str) -> Iterator[World]:
         return
     import torch
     import torch.distributed as dist
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
 
     from .device import choose_device
     from .learn.spread import own_gpu
@@ -71,9 +73,9 @@ def joined(device: str) -> Iterator[World]:
         torch.cuda.set_device(own_gpu())  # before anything else takes room on the first one
         backend = "nccl"
     choose_device(device)  # or tell now that it cannot be used
-    store, _, _ = next(iter(dist.rendezvous(os.environ.get(_MEETING, "env://"), rank, size, timeout=_SILENCE)))
+    store, _, _ = next(iter(rendezvous(os.environ.get(_MEETING, "env://"), rank, size, timeout=_SILENCE)))
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    store = dist.PrefixStore(f"attempt-{attempt}", store)  # a restart must not meet addresses of the processes before
+    store = PrefixStore(f"attempt-{attempt}", store)  # a restart must not meet addresses of the processes before
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_SILENCE)
     yield World.now()
     dist.destroy_process_group()  # not after an error: the others may be in the middle of a message
