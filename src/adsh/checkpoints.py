@@ -23,7 +23,8 @@ from torch import Tensor, nn
 from .data.fingerprint import Fingerprint, differences
 from .errors import FolderError, InputError, first_line
 from .files import replacing_file
-from .learn.loop import Standing
+from .learn.loop import Record, Standing
+from .learn.spread import World
 from .tensors import as_bytes, on_cpu
 
 FORMAT, FORMAT_VERSION = "adsh-checkpoint", 1
@@ -66,8 +67,20 @@ class Checkpoints:
                 old.unlink()
         return path
 
-    def restore(self, standing: Standing) -> Path | None:
-        """Puts the last whole checkpoint in place; None where there is none. Refuses one of another run."""
+    def restore(self, standing: Standing, world: World = World()) -> Path | None:  # noqa: B008  # frozen
+        """Puts the last whole checkpoint in place; None where there is none. Refuses one of another run.
+
+        The first process reads it for all.
+        """
+        last = world.from_first(self._last)
+        if last is None:
+            return None
+        path, history, tensors = last
+        _put_back(standing, tensors)
+        standing.history[:] = history
+        return path
+
+    def _last(self) -> tuple[Path, list[Record], dict[str, Tensor]] | None:
         damaged = []
         for path in found(self.folder):
             try:
@@ -76,9 +89,7 @@ class Checkpoints:
                 damaged.append(f"{path.name} ({first_line(problem)})")
                 continue
             self._check_same(path, header)
-            _put_back(standing, tensors)
-            standing.history[:] = header["history"]
-            return path
+            return path, header["history"], tensors
         if damaged:
             raise FolderError(f"no checkpoint in {self.folder} is whole: {', '.join(damaged)}; train without resuming")
         return None

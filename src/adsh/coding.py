@@ -17,6 +17,7 @@ from .device import threads_for
 from .errors import InputError, first_line
 from .hamming.bits import Codes, pack
 from .learn.loop import network_outputs
+from .learn.spread import World
 
 Which = NDArray[np.int64] | range
 
@@ -27,9 +28,20 @@ def outputs(network: nn.Module, items: Items, device: torch.device, recipe: Reci
         yield from network_outputs(network, feed, indices, mirror=recipe.mirror, bf16=recipe.bf16)
 
 
-def encode(network: nn.Module, items: Items, device: torch.device, recipe: Recipe, indices: Which) -> Codes:
-    """(n, bytes) packed codes; the outputs of a large collection never exist at once."""
-    return np.concatenate([pack(batch.cpu().numpy()) for batch in outputs(network, items, device, recipe, indices)])
+def encode(
+    network: nn.Module,
+    items: Items,
+    device: torch.device,
+    recipe: Recipe,
+    indices: Which,
+    world: World = World(),  # noqa: B008  # frozen
+) -> Codes:
+    """(n, bytes) packed codes; the outputs of a large collection never exist at once. All of `world` share the work."""
+    if len(indices) < world.size:
+        world = World()
+    mine = indices[world.share(len(indices))]
+    codes = np.concatenate([pack(batch.cpu().numpy()) for batch in outputs(network, items, device, recipe, mine)])
+    return world.gather(torch.from_numpy(codes), len(indices)).numpy()
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from .features_run import features_once
 from .hamming.bits import Codes, check_bits
 from .learn import LabelSets, LearnedCodes
 from .learn.loop import Record, Slopes, Standing, Table, learn
+from .learn.spread import World
 from .learn.step import Activation
 from .model_folder import check_target, write
 from .networks import create_network
@@ -105,7 +106,10 @@ class DeepModel(ABC):
         features: str | Path | None = None,
     ) -> None:
         """Trains a network and the table beside it, and keeps what was learned; `fit` of ADSH tells of the rest."""
-        progress, choice, bits = Progress(self.progress), choose_device(self.device), self.bits
+        world, bits = World.now(), self.bits
+        progress, choice = Progress(self.progress if world.first else False), choose_device(self.device)
+        choice = replace(choice, device=world.device(choice.device))
+        world.check_alike(data, "the processes were given other data than each other: the same is needed on every host")
         marks = {**data, **getattr(table, "marks", {})}
         store = self._checkpoints(checkpoints, checkpoint_every, resume, overwrite, recipe, marks)
         later = self._coded_later(table, items)
@@ -117,15 +121,15 @@ class DeepModel(ABC):
             torch.manual_seed(int(self.seed))
             network = self._network(bits, items.shape, recipe, table).to(choice.device)
             trained = network.top if isinstance(network, Frozen) else network
-            if save_to is not None:
+            if save_to is not None and world.first:
                 check_target(Path(save_to), network, table.number_bytes(recipe.outer * recipe.samples))
-            if store is not None:
+            if store is not None and world.first:
                 store.check_space(trained, table.state_bytes(recipe.outer * recipe.samples))
             self.__dict__.pop("features_", None)  # of an earlier fit
             if isinstance(network, Frozen):
                 seen = features_once(
                     network, asked, choice, path=None if features is None else Path(features), data=data,
-                    on_done=_told_both(progress.features, getattr(callback, "features", None)),
+                    world=world, on_done=_told_both(progress.features, getattr(callback, "features", None)),
                 )  # fmt: skip
                 if asked is items:
                     self.features_ = seen
@@ -134,15 +138,17 @@ class DeepModel(ABC):
             try_out(trained, feed, bits)
 
             def at_start(standing: Standing) -> None:
-                if store is not None and overwrite:
+                if store is not None and overwrite and world.first:
                     store.clear()
                 if store is not None and resume:
-                    store.restore(standing)
+                    store.restore(standing, world)
+                if not world.first:
+                    return
                 kind = "images" if len(items.shape) == 3 else "items"
                 facts = {
                     "device": str(choice), "items": kind, "points": len(items), "rows": len(table.rows), "bits": bits,
                     "done": len(standing.history), "recipe": asdict(recipe), "data": data,
-                    "weights": told_weights(network),
+                    "weights": told_weights(network), "processes": world.size,
                 }  # fmt: skip
                 progress.started(facts)
                 tell = getattr(callback, "started", None)
@@ -150,6 +156,8 @@ class DeepModel(ABC):
                     tell(facts)
 
             def after_outer(standing: Standing) -> None:
+                if not world.first:
+                    return
                 progress(standing.history[-1])
                 if callback:
                     callback(standing.history[-1])
@@ -169,13 +177,14 @@ class DeepModel(ABC):
                     activation=type(self).activation,
                     resume=at_start,
                     after_outer=after_outer,
+                    world=world,
                 )
-            coded = None if later is None else encode(network, items, choice.device, recipe, later)
+            coded = None if later is None else encode(network, items, choice.device, recipe, later, world)
 
         self.network_, self.device_, self.recipe_, self.history_ = network.eval(), choice, recipe, history
         self.input_shape_, self.fitted_params_, self.fingerprint_ = items.shape, self.get_params(), data
         self._keep(table, coded)
-        if save_to is not None:
+        if save_to is not None and world.first:
             self.save(save_to)
 
     def encode(self, X: Any) -> Codes:

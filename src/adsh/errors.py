@@ -17,6 +17,10 @@ class TrainingError(AdshError, RuntimeError):
     """Training could not go on, for instance because the outputs stopped being finite."""
 
 
+class PeerLostError(TrainingError):
+    """Another process of a run that several share is gone, so this one cannot go on."""
+
+
 class ExportError(AdshError, RuntimeError):
     """An exported model does not give what the model gives."""
 

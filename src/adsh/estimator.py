@@ -118,6 +118,9 @@ class ADSH(DeepModel):
         had never stopped; one of another configuration or of other data is refused. With `overwrite`, those of an
         earlier run are forgotten once this one starts.
 
+        Inside a process group of torch.distributed its processes share the work: all call `fit` alike, and each ends
+        with the whole model. The first alone writes, and calls `callback`.
+
         `features` is a .npy that keeps what a network "frozen:NAME" sees of the items: an interrupted fit goes on with
         it. Without it they are in memory.
         """

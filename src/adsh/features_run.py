@@ -33,6 +33,7 @@ from .device import DeviceChoice, choose_device, threads_for
 from .errors import FolderError, InputError
 from .files import check_parent, replacing_file
 from .learn.labels import LabelSets
+from .learn.spread import World
 from .networks import create_network
 
 DEFAULT = "efficientnet_lite0"
@@ -95,17 +96,21 @@ def features_once(
     *,
     path: Path | None = None,
     data: Fingerprint | None = None,
+    world: World = World(),  # noqa: B008  # frozen
     on_done: Callable[[int, int], None] | None = None,
 ) -> NDArray[np.float32]:
     """(n, d) what a network's `features` gives of every item: in memory, or in a file that is gone on with.
 
-    `data` is the fingerprint of the items; a file of other features is written anew.
+    `data` is the fingerprint of the items; a file of other features is written anew. Where several processes share
+    the work, each holds all of them in memory afterwards, and there is no file.
     """
     shape = (len(items), int(network.feature_size))  # type: ignore[arg-type]  # not a tensor
-    if path is None:
+    if path is None or not world.alone:
         features = np.empty(shape, dtype=np.float32)
-        _compute(network, items, choice, features.__setitem__, 0, None, on_done)
-        return features
+        mine = world.share(len(items))
+        _compute(network, items, choice, features.__setitem__, mine.start, None, on_done, until=mine.stop)
+        gathered: NDArray[np.float32] = world.gather(torch.from_numpy(features[mine]), len(items)).numpy()
+        return gathered
     about = {**_of_weights(network), **(data or {})}
     try:
         file = _Growing(path, shape, about, overwrite=False)
@@ -132,10 +137,11 @@ def _compute(
     done: int,
     batch: int | None,
     on_done: Callable[[int, int], None] | None,
+    until: int | None = None,
 ) -> None:
     """Features of the items from number `done` on, batch by batch."""
-    size = batch or int(getattr(network, "evaluation_batch", _BATCH))
-    indices = [np.arange(at, min(at + size, len(items))) for at in range(done, len(items), size)]
+    size, end = batch or int(getattr(network, "evaluation_batch", _BATCH)), len(items) if until is None else until
+    indices = [np.arange(at, min(at + size, end)) for at in range(done, end, size)]
     network.eval()
     with torch.inference_mode(), threads_for(network, choice.device), Feed(items, choice.device) as feed:
         for some, inputs in zip(indices, feed.epoch(indices), strict=True):

@@ -22,6 +22,7 @@ from .features_run import forget
 from .hamming.bits import check_bits
 from .inputs import Reading, about_reading, draw, made_ready
 from .learn.loop import Record
+from .learn.spread import World
 from .method_run import Fitted, check_method, compiling, distinct_codes, keeps_checkpoints, made, training_seconds
 from .model_config import FEATURES, TENSORBOARD, holds_model
 from .run_folder import RunFolder, read_toml
@@ -116,6 +117,12 @@ def default_out(settings: TrainSettings) -> Path:
     return Path(f"{Path(settings.source).stem}-{method}{settings.bits}bits")
 
 
+def can_go_on(out: Path) -> bool:
+    """Whether a run that was cut short, or had just been finished, can be resumed there."""
+    run = RunFolder(out)
+    return run.finished or bool(found(run.checkpoints))
+
+
 def train(
     settings: TrainSettings,
     out: Path,
@@ -127,18 +134,24 @@ def train(
 ) -> Trained:
     """Trains as `settings` say and leaves the model in `out`; everything that can be refused is before training.
 
-    `reading` is told how many images are read, of how many, before training starts.
+    `reading` is told how many images are read, of how many, before training starts. Where several processes share the
+    run, all call this alike, and the first alone writes and tells.
     """
     check_method(settings)
-    run = RunFolder(out)
-    run.recover()
+    run, world = RunFolder(out), World.now()
+    if not world.first:
+        watcher = reading = None
+    else:
+        run.recover()
+    if not world.alone and not keeps_checkpoints(settings.method):
+        raise InputError(f"{settings.method} trains in one process: leave --processes out")
     dataset = open_source(settings.source, root=settings.root, labels=settings.labels)
     if dataset.labels is None:
         how = "give --labels FILE.npy, or a source that is labelled"
         if not isinstance(dataset, ArrayDataset):
             how = "put the pictures into a sub-folder a class, or give a .csv of paths and labels"
         raise InputError(f"{settings.source} has no labels: {how}")
-    finished = _look_at(run, settings, resume=resume, overwrite=overwrite)
+    finished = world.from_first(lambda: _look_at(run, settings, resume=resume, overwrite=overwrite))
     if finished:
         model: Any = load(out, device=settings.device)  # ADSH or a method: their fits take different things
         _check_data(run, dataset, model)
@@ -151,7 +164,8 @@ def train(
     asked = {name: getattr(settings, name) for name in _READING}
     if in_files and settings.network is not None and settings.size is None:  # none need be kept larger
         asked["size"] = config.recipe(settings.preset, settings.network).size or None
-    prepared = made_ready(dataset, **asked, reading=reading)
+    with world.one_a_host_first(settings.cache not in (RAM, NONE)):  # which fills the cache for the others
+        prepared = made_ready(dataset, **asked, reading=reading)
     drawn = draw(prepared, settings.protocol, settings.split_seed, skip_copies=settings.skip_copies)
     read = about_reading(prepared, drawn)
     database = prepared.dataset.subset(drawn.parts.database)
@@ -162,7 +176,7 @@ def train(
         "network": getattr(model, "network", None),
         "size": shape[0] if in_files else settings.size,
     }
-    board = TensorBoard(out / TENSORBOARD) if settings.tensorboard else None
+    board = TensorBoard(out / TENSORBOARD) if settings.tensorboard and world.first else None
     others = [each for each in (board, watcher) if each is not None]
     try:
         model.fit(
@@ -179,6 +193,8 @@ def train(
     finally:
         if board is not None:
             board.close()
+    if not world.first:
+        return Trained(model, prepared.dataset, already=False, read=read, split=drawn.parts, from_files=in_files)
     forget(out / FEATURES)  # the model has them in view as long as it is at hand
     run.log("saved", rows=distinct_codes(model), seconds=round(training_seconds(model), 3))
     return Trained(model, prepared.dataset, already=False, read=read, split=drawn.parts, from_files=in_files)

@@ -1,6 +1,7 @@
 """The entry point: verbs put together, and every way of ending told in one line.
 
-Exit status: 0; 2 for whatever the user can put right; 130 after Ctrl-C or a request to stop.
+Exit status: 0; 2 for whatever the user can put right; 3 for a process that ends because another one of its run did;
+130 after Ctrl-C or a request to stop.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any, NoReturn
 import typer
 
 from .. import __version__
-from ..errors import AdshError, AdshWarning, first_line
+from ..errors import AdshError, AdshWarning, PeerLostError, first_line
+from ..processes import PEER_LOST, spoken_for
 from . import (
     compare,
     data,
@@ -75,6 +77,10 @@ def main() -> NoReturn:
     except (BrokenPipeError, SystemExit):  # the reader of a pipe has had enough; typer exits by itself then
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
+    except PeerLostError as problem:
+        if not spoken_for():
+            say(first_line(problem))
+        status = PEER_LOST
     except (AdshError, OSError) as problem:
         say(first_line(problem))
         status = 2

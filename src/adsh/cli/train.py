@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,6 +53,10 @@ def command(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed, data and machine give the same bytes.")] = None,
     device: Device = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Processes on this host that share each mini-batch, a GPU each.  [default: 1]"),
+    ] = None,
     root: Root = None,
     labels: Labels = None,
     protocol: Annotated[
@@ -93,13 +98,16 @@ def command(
 
     With --method another method than ADSH is trained, on the training items of the protocol where it has some; the
     names that end in _d learn from the whole database. Those without a network take --options and no network's flags.
+
+    With --processes, or under torchrun for several hosts, the codes are those of one process: see docs/scale.md.
     """
     from ..errors import MissingExtraError
     from ..files import find_file
     from ..method_run import distinct_codes, training_seconds
     from ..model_config import RUN
+    from ..processes import check_count, joined, restarted, run, started_here
     from ..ready import make_ready
-    from ..train_run import TrainSettings, default_out, train
+    from ..train_run import TrainSettings, can_go_on, default_out, train
 
     flags: dict[str, Any] = {
         "source": source, "method": method, "options": options,
@@ -115,13 +123,26 @@ def command(
         config = at if at.exists() else None
     settings = TrainSettings.of(config, **flags)
     out = out or default_out(settings)
+    if processes is not None and not started_here():
+        check_count(processes)
+        if processes > 1:
+            try:
+                status = run(sys.argv[1:], processes, _once_lost(out, bool(settings.checkpoint_every)))
+            except KeyboardInterrupt:
+                raise Stopped("stopped") from None
+            raise typer.Exit(status)
     display = TrainingBar()
     try:
-        trained = train(settings, out, resume=resume, overwrite=overwrite, watcher=display, reading=display.reading)
+        with joined(settings.device) as world:
+            if restarted() and world.from_first(lambda: can_go_on(out)):
+                resume, overwrite = True, False
+            trained = train(settings, out, resume=resume, overwrite=overwrite, watcher=display, reading=display.reading)
     except KeyboardInterrupt:
         raise Stopped(_how_to_go_on(display, out, bool(settings.checkpoint_every))) from None
     finally:
         display.close()
+    if not world.first:
+        return
     wanted = {
         name: trained.from_files if flag is None else flag for name, flag in (("report", report), ("index", index))
     }
@@ -194,10 +215,18 @@ def _shown(ready: Ready) -> dict[str, str]:
     return shown
 
 
+def _once_lost(out: Path, checkpoints: bool) -> str:
+    return _resuming(out) if checkpoints else "with --checkpoint-every 1 it can go on where it stopped"
+
+
+def _resuming(out: Path) -> str:
+    return f"go on with: adsh train --resume --out {shlex.quote(str(out))}"
+
+
 def _how_to_go_on(display: TrainingBar, out: Path, checkpoints: bool) -> str:
     where = f"stopped after outer iteration {display.done} of {display.total}" if display.total else "stopped"
     if not display.total:
         return where
     if not checkpoints:
         return f"{where}; nothing of it is kept: with --checkpoint-every 1 it can go on where it stopped"
-    return f"{where}; go on with: adsh train --resume --out {shlex.quote(str(out))}"
+    return f"{where}; {_resuming(out)}"

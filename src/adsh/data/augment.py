@@ -22,6 +22,8 @@ from ..errors import InputError
 
 _TRIES = 10  # boxes drawn an image, of which the first that fits is taken
 
+WHOLE = slice(None)
+
 AnyImage = TypeVar("AnyImage", Tensor, Image.Image)
 
 
@@ -40,15 +42,19 @@ class Augmentation:
         """A Pillow picture, changed by one row of parameters."""
         raise NotImplementedError
 
-    def __call__(self, images: AnyImage, generator: Generator) -> AnyImage:
-        """A batch, a single (channels, H, W) image or a Pillow picture, changed at random."""
+    def __call__(self, images: AnyImage, generator: Generator, share: slice = WHOLE, of: int | None = None) -> AnyImage:
+        """A batch, a single (channels, H, W) image or a Pillow picture, changed at random.
+
+        A batch that is the `share` of a larger one `of` so many images is changed as it would be within that.
+        """
         if isinstance(images, Image.Image):
             drawn = self.draw(1, images.height, images.width, generator)
             return self.apply_one(images, drawn[0].tolist())
         if images.ndim not in (3, 4):
             raise InputError(f"images have shape {tuple(images.shape)}: give (n, channels, H, W)")
         batch = images if images.ndim == 4 else images[None]
-        drawn = self.draw(len(batch), batch.shape[2], batch.shape[3], generator)
+        count = len(batch) if of is None else of
+        drawn = self.draw(count, batch.shape[2], batch.shape[3], generator)[share]
         changed = self.apply(batch, drawn.to(batch.device, non_blocking=True))
         return changed if images.ndim == 4 else changed[0]
 
@@ -59,10 +65,10 @@ class Chain(Augmentation):
     def __init__(self, steps: Sequence[Augmentation]) -> None:
         self.steps = list(steps)
 
-    def __call__(self, images: AnyImage, generator: Generator) -> AnyImage:
+    def __call__(self, images: AnyImage, generator: Generator, share: slice = WHOLE, of: int | None = None) -> AnyImage:
         """All of them, each with its own draw."""
         for step in self.steps:
-            images = step(images, generator)
+            images = step(images, generator, share, of)
         return images
 
 

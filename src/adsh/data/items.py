@@ -61,6 +61,8 @@ class Items:
 
     def take(self, indices: NDArray[Any]) -> NDArray[Any]:
         """(b, …) the items at these indices: float32 features, or uint8 images."""
+        if not len(indices):
+            return np.empty((0, *self.shape), dtype=np.uint8 if len(self.shape) == 3 else np.float32)
         items = self._read(indices)
         if len(items) != len(indices) or items.shape[1:] != self.shape:
             raise InputError(

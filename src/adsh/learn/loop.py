@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..config import Recipe
-from ..errors import TrainingError
+from ..errors import InputError, TrainingError
 from .objective import Terms
 from .similarity import Indices
+from .spread import World
 from .step import Activation, Step
 
 Feed = Callable[[NDArray[Any] | Tensor], Tensor]
-Augment = Callable[[Tensor, torch.Generator], Tensor]
+Augment = Callable[[Tensor, torch.Generator, slice, int], Tensor]  # of a share of so many images
 Record = dict[str, float]
 
 
@@ -95,27 +96,34 @@ def learn(
     activation: Activation = torch.tanh,
     resume: Callable[[Standing], None] | None = None,
     after_outer: Callable[[Standing], None] | None = None,
+    world: World = World(),  # noqa: B008  # frozen
 ) -> list[Record]:
     """Trains `network` and `table` in place; one record an outer iteration.
 
     `slopes_of` and `activation` are those of eqs. (3) and (4) unless given. `resume` may put an earlier standing in
-    place before the first iteration; `after_outer` sees each later one.
+    place before the first iteration; `after_outer` sees each later one. The processes of `world` share the work, and
+    each ends with the same network and table.
     """
     slopes: SlopesOf = slopes_of or Terms.of
     m = min(recipe.samples, table.askers)
+    if m < world.size:
+        raise InputError(f"{world.size} processes share {m} sampled points: start no more than {m}")
     gamma = 0.0 if table.separate_queries else recipe.gamma
     cuts = _cuts(m, recipe.batch_size)
-    step = Step(network, recipe, len(cuts) + 1, device, activation)
+    step = Step(network, recipe, len(cuts) + 1, device, activation, world)
     history: list[Record] = []
     standing = Standing(network, step.optimizer, table, history, step.average)
     if resume:
         resume(standing)
         step.taken = len(history) * recipe.inner * step.batches
+    world.start_alike(network, step.average)
     set_up = 0.0
     if device.type == "cuda":
-        inputs = feed(table.draw(min(recipe.batch_size, m), np.random.default_rng(seed)))
-        inputs = inputs if augment is None else augment(inputs, torch.Generator(device))
-        set_up = step.prepare(inputs, len(history))
+        usual = min(recipe.batch_size, m)
+        mine = world.share(usual)
+        inputs = feed(table.draw(usual, np.random.default_rng(seed))[mine])
+        inputs = inputs if augment is None else augment(inputs, torch.Generator(device), mine, usual)
+        set_up = step.prepare(inputs, len(history), usual)
     for w in range(len(history), recipe.outer):
         started = time.perf_counter()
         step.outer(w)
@@ -131,18 +139,22 @@ def learn(
         for t in range(recipe.inner):
             network.train()
             placed = torch.as_tensor(order, device=device).tensor_split(cuts)  # once: no waiting between batches
-            batches = [points[b] for b in (placed if isinstance(points, Tensor) else np.split(order, cuts))]
-            for inputs, positions in zip(_fed(feed, batches), placed, strict=True):
+            batches = placed if isinstance(points, Tensor) else np.split(order, cuts)
+            shares = [points[b[world.share(len(b))]] for b in batches]
+            for inputs, positions in zip(_fed(feed, shares), placed, strict=True):
+                b = len(positions)
                 if augment is not None:
-                    inputs = augment(inputs, generator)
-                U[positions] = step(inputs, terms[positions])
+                    inputs = augment(inputs, generator, world.share(b), b)
+                U[positions] = step(inputs, terms[positions], b)
             last = t == recipe.inner - 1
             if last or recipe.codes_after == "epoch":
                 if recipe.collect == "fresh":
-                    U = torch.cat(list(network_outputs(network, feed, omega, activation=activation)))
+                    seen = network_outputs(network, feed, omega[world.share(m)], activation=activation)
+                    U = world.gather(torch.cat(list(seen)), m)
                 _check_finite(U, w, recipe)  # waits for the device
                 updating = time.perf_counter()
                 J = table.update(omega, U, gamma, signed=recipe.signed)
+                world.check_codes(table)
                 code_update += time.perf_counter() - updating
                 if not last:
                     terms = slopes(table, omega, gamma, device)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..config import Recipe
 from ..errors import AdshWarning, InputError, first_line
+from .spread import World
 
 Activation = Callable[[Tensor], Tensor]  # what makes outputs of F(x)
 Slope = Callable[[Tensor], Tensor]  # the gradient of a loss by the outputs (b, c), at these outputs
@@ -28,9 +29,10 @@ class Step:
         batches: int,
         device: torch.device,
         activation: Activation = torch.tanh,
+        world: World = World(),  # noqa: B008  # frozen
     ) -> None:
         self.network, self.recipe, self.batches, self.device = network, recipe, batches, device
-        self.activation = activation
+        self.activation, self.world = activation, world
         self.bf16 = recipe.bf16 and device.type == "cuda"
         if device.type == "cuda":
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a stub that leaves it out
@@ -42,7 +44,7 @@ class Step:
         self._sizes = _Sizes(network, recipe)
         self._forward: Callable[[Tensor], Tensor] = network
         self._usual = 0  # how many images a compiled network takes
-        if recipe.compile and device.type == "cuda":
+        if recipe.compile and device.type == "cuda" and world.alone:  # no messages from inside a recorded graph
             self._forward = _compiled(network, recipe.compile if isinstance(recipe.compile, str) else None)
 
     @property
@@ -66,7 +68,7 @@ class Step:
         """Before outer iteration w."""
         self._sizes.at(w)
 
-    def prepare(self, inputs: Tensor, first: int) -> float:
+    def prepare(self, inputs: Tensor, first: int, count: int) -> float:
         """On a GPU, before outer iteration `first`: compiles, and has cuDNN choose; the seconds it took.
 
         The batch leaves no trace.
@@ -79,7 +81,7 @@ class Step:
             for w in sorted({first, self.recipe.outer - 1}):  # the sizes to come
                 self._sizes.at(w)
                 for _ in range(3):  # compiled, recorded, replayed
-                    self._outputs(inputs).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+                    self._outputs(inputs, count).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                     self.optimizer.zero_grad(set_to_none=True)
         except Exception as problem:
             if self._forward is self.network:
@@ -90,28 +92,35 @@ class Step:
         torch.cuda.synchronize(self.device)
         return time.perf_counter() - started
 
-    def _outputs(self, inputs: Tensor) -> Tensor:
-        """(b, c) U of a batch."""
+    def _outputs(self, inputs: Tensor, count: int) -> Tensor:
+        """(b, c) U of this process's rows of a mini-batch of `count`."""
         if self.device.type == "cuda" and inputs.ndim == 4:
             inputs = inputs.contiguous(memory_format=torch.channels_last)
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16):
+        autocast = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16)
+        with autocast, self.world.whole_batch(count):
             # another size of batch, the last of an epoch, would be compiled anew
             outputs = (self._forward if len(inputs) == self._usual else self.network)(inputs)
         return self.activation(outputs.float())
 
-    def __call__(self, inputs: Tensor, slope: Slope) -> Tensor:
-        """One mini-batch; its outputs as they were before the step. `slope` is asked once."""
+    def __call__(self, inputs: Tensor, slope: Slope, count: int | None = None) -> Tensor:
+        """One mini-batch; its outputs as they were before the step. `slope` is asked once.
+
+        Where several processes share it, it has `count` rows, `inputs` are this one's, and the outputs those of all.
+        """
+        count = len(inputs) if count is None else count
         self.rate_used = self.rate
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate_used * group.get("times", 1.0)
-        u = self._outputs(inputs)
-        u.backward(slope(u.detach()))  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        part = self._outputs(inputs, count)
+        u = self.world.gather(part.detach(), count)
+        part.backward(slope(u)[self.world.share(count)])  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        self.world.add_gradients(self.network.parameters())
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # now, so that a replayed graph may use their memory again
         self.taken += 1
         if self.average is not None:
             self._average(self.average)
-        return u.detach()
+        return u
 
     @torch.no_grad()
     def _average(self, average: nn.Module) -> None:
