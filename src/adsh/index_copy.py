@@ -40,6 +40,7 @@ def copy(source: str, target: str, report: Report | None = None) -> Copied:
         if _same(source, target):
             raise InputError(f"{old.location} is both what is copied and where to: give another place")
         with open_index(inside(target), bits=old.bits, model=old.model) as new:
+            _check_target(old, new)
             put, already = _copy_items(old, new, report)
             note = old.noted(MODEL)
             if note is not None and new.noted(MODEL) is None:
@@ -50,6 +51,18 @@ def copy(source: str, target: str, report: Report | None = None) -> Copied:
 
 def _same(source: str, target: str) -> bool:
     return shown(inside(source)) == shown(inside(target))
+
+
+def _check_target(old: Index, new: Index) -> None:
+    """Raises, before anything is written, where the target holds items that are not of this source."""
+    for rows in new.batches(_BATCH):
+        keys = [item.key for item in rows.items()]
+        for key, found in zip(keys, old.get(keys), strict=True):
+            if found is None:
+                raise InputError(
+                    f"{new.location} holds {key!r}, which {old.location} has not: copy to an empty place; nothing was "
+                    "written"
+                )
 
 
 def _copy_items(old: Index, new: Index, report: Report | None) -> tuple[int, int]:

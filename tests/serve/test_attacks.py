@@ -135,3 +135,14 @@ def test_values_of_a_part_are_not_called_all(api, monkeypatch):
     monkeypatch.setattr("adsh.serve.info._SAMPLE", 10)
     assert api.get("/v1/info").json()["fields"]["class"]["all_values"] is False
     assert np.ndim(api.get("/v1/info").json()["fields"]["class"]["values"]) == 1
+
+
+def test_pictures_are_shown_though_their_folder_was_named_by_a_link(start, made, tmp_path):
+    (tmp_path / "link").symlink_to(made.photos, target_is_directory=True)
+    api = start(images=tmp_path / "link")
+    file = str(tmp_path / "link" / "red" / "1 é.png")
+    assert api.put("/v1/items/copy.png", json={"code": CODE, "metadata": {"file": file}}).status_code == 201
+    assert api.get("/v1/items/copy.png/image").headers["content-type"] == "image/png"
+    outside = {"code": CODE, "metadata": {"file": "/etc/hostname.png"}}
+    assert api.put("/v1/items/other", json=outside).status_code == 201
+    assert api.get("/v1/items/other/image").status_code == 404

@@ -33,7 +33,8 @@ def read_image(root: Path, item: Item) -> tuple[bytes, str] | None:
 
 def _below(root: Path, name: str) -> Path | None:
     """The file of this name, if it is below the root once every link is followed."""
-    inside = os.path.relpath(name, root) if os.path.isabs(name) and name.startswith(f"{root}{os.sep}") else name
+    name = os.path.realpath(name) if os.path.isabs(name) and "\0" not in name else name  # the root may be a link
+    inside = os.path.relpath(name, root) if name.startswith(f"{root}{os.sep}") else name
     if os.path.isabs(inside) or ".." in PurePosixPath(inside).parts or "\\" in inside or "\0" in inside:
         return None
     if not inside.lower().endswith(SUFFIXES):
