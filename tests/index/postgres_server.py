@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 PASSWORD = "pass/wörd:1%"
@@ -79,8 +80,12 @@ class Server:
                 time.sleep(0.05)
 
     def kill(self) -> None:
-        """Ends all its processes at once, as a loss of power would."""
-        os.killpg(self._process.pid, signal.SIGKILL)
+        """Ends all its processes at once, as a loss of power would: those of connections have groups of their own."""
+        self._process.send_signal(signal.SIGSTOP)  # so that no more are made
+        for child in _children(self._process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        self._process.kill()
         self._process.wait()
         (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
 
@@ -118,3 +123,13 @@ def free_port() -> int:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return int(listening.getsockname()[1])
+
+
+def _children(parent: int) -> list[int]:
+    """The processes that this one made."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(path.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(path.parent.name))
+    return found

@@ -186,17 +186,11 @@ def test_a_stop_finishes_what_was_accepted(made, tmp_path):
 
 def test_an_accepted_request_is_answered_after_the_signal(made, tmp_path):
     server = Process(made.model, made.index, log=tmp_path / "log.jsonl")
-    with Client(server.url) as client:
-        assert client.ready()  # it has told its address before it takes anything
     body = json.dumps({"code": "000000"}).encode()
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
-        head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
-        connection.sendall(head + body)
-        assert connection.recv(10_000).startswith(
-            b"HTTP/1.1 200"
-        )  # the server knows the connection, however busy it is
-        connection.sendall(head + body[:5])
-        time.sleep(0.3)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(HEAD + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
+        assert connection.recv(100).startswith(b"HTTP/1.1 100")  # it is accepted, and waits for the rest
+        connection.sendall(body[:5])
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.5)
         connection.sendall(body[5:])
