@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
 ray = pytest.importorskip("ray", reason="adsh[ray] is not installed")
 
 from adsh.coded_parts import CodedParts  # noqa: E402  # after the check that it can be imported
-from adsh.encode_ray import Job, encode_by_ray  # noqa: E402
+from adsh.encode_ray import Job, encode_by_ray  # noqa: E402  # the same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),

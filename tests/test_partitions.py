@@ -19,7 +19,7 @@ pyarrow = pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
 
 from pyarrow import parquet  # noqa: E402  # after the check that it is there
 
-from adsh.coded_parts import CodedParts  # noqa: E402
+from adsh.coded_parts import CodedParts  # noqa: E402  # the same
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 
 uvicorn = pytest.importorskip("uvicorn")
 
-from adsh.serve.heads import IDLE, LARGEST_HEAD, HeadProtocol  # noqa: E402
+from adsh.serve.heads import IDLE, LARGEST_HEAD, HeadProtocol  # noqa: E402  # after the check that uvicorn is there
 
-from .test_process import HEAD, raw  # noqa: E402
+from .test_process import HEAD, raw  # noqa: E402  # the same
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 

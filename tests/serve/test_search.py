@@ -52,7 +52,7 @@ def test_the_route_and_the_short_way_agree(api, monkeypatch):
     assert {status for status, _ in quick} == {200, 404, 422}
 
 
-def test_a_search_by_picture_is_that_of_adsh_search(api, made, command):  # noqa: F811
+def test_a_search_by_picture_is_that_of_adsh_search(api, made, command):  # noqa: F811  # the name is a fixture, imported for this
     for path in sorted(made.photos.rglob("*.png"))[::7]:
         for flags in ({}, {"rerank": "false"}, {"ranking": "asymmetric"}, {"radius": "3"}):
             answer = by_image(api, path.read_bytes(), k="6", **flags).json()

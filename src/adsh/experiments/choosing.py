@@ -10,7 +10,6 @@ from typing import Any
 from .cell import Cell
 from .ledger import Ledger
 
-_RATES = {"lr": (1e-4, 1e-3, 1e-2)}
 GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "lin_lin": {"penalty": (0.001, 0.01, 0.1)},
     "lin_v": {"penalty": (0.001, 0.01, 0.1)},

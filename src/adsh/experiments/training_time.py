@@ -24,7 +24,7 @@ def cells(setting: Setting) -> list[Cell]:
     for seed in setting.seeds:
         for points in sizes(setting):
             for name in (name for name in wanted if name in METHODS):
-                found.append(setting.cell(name, bits, seed, points, **_epochs(setting, name, points)))
+                found.append(setting.cell(name, bits, seed, points, **_epochs(name, points)))
         found += [setting.cell(name, bits, seed, outer=outer) for name in wanted for outer in _lengths(setting)]
     return found
 
@@ -35,7 +35,7 @@ def sizes(setting: Setting) -> list[int]:
     return [5000, 10_000, 20_000, 40_000, whole] if whole > 40_000 else [whole * part // 8 for part in (1, 2, 4, 6, 8)]
 
 
-def _epochs(setting: Setting, method: str, points: int) -> dict[str, int]:
+def _epochs(method: str, points: int) -> dict[str, int]:
     """The baselines see all their points in each iteration, as their papers have it; ADSH samples m of them."""
     return {} if method == "adsh" else {"samples": points, "inner": 1}
 
