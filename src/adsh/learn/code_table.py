@@ -150,6 +150,7 @@ class CodeTable:
         self._query_ids = query_ids
         self._sizes = sizes
         self._sample: Sample | None = None
+        self._sample_rows: Indices | None = None  # the rows of its points, until the next update
         self._few_askers: Indices | None = None
         self._rows = RowTable(ids, sizes, bits)
 
@@ -186,7 +187,10 @@ class CodeTable:
 
     def rows_of(self, omega: Any) -> Indices:
         """(m,) the rows of those database points."""
-        return self._rows.rows_of(np.asarray(omega, dtype=np.int64))
+        sample = self._sampled_queries(omega)
+        if self._sample_rows is None:
+            self._sample_rows = self._rows.rows_of(sample.omega)
+        return self._sample_rows
 
     def draw(self, m: int, rng: np.random.Generator) -> Indices:
         """Omega: m of the points that may be sampled, without replacement, at a cost that does not depend on n."""
@@ -222,23 +226,33 @@ class CodeTable:
         if self.separate_queries and gamma:
             raise InputError(f"gamma={gamma} with separate queries: eq. (3) has no gamma term, pass 0")
 
-        gram = U.gram()  # (c, c)  U'U
-        sums = U.sum_by(sample.member, len(sample.label_sets))
+        rows, tolerance = self._rows, zero_tolerance(c, m)
+        at = None if self.separate_queries else self.rows_of(omega)  # (m,)
+        if at is None:
+            gram, sums, largest = U.totals(sample.member, len(sample.label_sets))  # (c, c) U'U, (k, c), max |u|
+        else:
+            gram, by_row, largest = U.totals(at, len(rows.count))  # a row has one label set
+            sums = sum_by(rows.label_set, by_row, len(self._sizes))[sample.label_sets]
         similar_sums = self._transposed_sums(sample, sums)  # (K, c)  S'U by label set
         Q_sets = -2 * c * similar_sums
         if signed:
-            Q_sets = -2 * c * self._transposed_sums(sample, U.signs().sum_by(sample.member, len(sample.label_sets)))
+            signs = U.signs().totals(sample.member, len(sample.label_sets)).sums
+            Q_sets = -2 * c * self._transposed_sums(sample, signs)
 
-        rows, tolerance = self._rows, zero_tolerance(c, m)
         before = rows.codes.astype(np.float64)
         V, Q = before.copy(), Q_sets[rows.label_set]  # (rows, c)
         arguments = sweep(V, gram, Q, tolerance)
 
         far = 0.0
-        if not self.separate_queries:
-            at = rows.rows_of(sample.omega)  # (m,)
-            agree = float((V * U.sum_by(at, len(V))).sum())  # the sum of v_j.u_j
-            odd, u = self._unlike_their_row(arguments, before, V, at, U, 2 * gamma, tolerance)
+        if at is not None:
+            agree = float((V * by_row).sum())  # the sum of v_j.u_j
+            # While the bits so far agree, a point's arguments are its row's less 2 gamma u_j.
+            doubtful = np.abs(arguments).min(axis=1) <= 2 * gamma * largest + tolerance  # (rows,)
+            odd = np.flatnonzero(doubtful[at])
+            u = U.take(odd)
+            bits = minus_sign(arguments[at[odd]] - 2 * gamma * u, before[at[odd]], tolerance)
+            unlike = (bits != V[at[odd]]).any(axis=1)
+            odd, u = odd[unlike], u[unlike]
             if len(odd):
                 own = before[at[odd]]
                 sweep(own, gram, Q[at[odd]] - 2 * gamma * u, tolerance)
@@ -248,6 +262,7 @@ class CodeTable:
             far = gamma * (m * c + float(np.trace(gram)) - 2 * agree)
         rows.codes = V.astype(np.int8)
         rows.merge()
+        self._sample_rows = None
 
         # J = |UV'|^2 - 2c tr(V'S'U) + c^2 |S|^2 + gamma |V_Omega - U|^2
         dissimilar = m * self.points - sample.similar.sum()
@@ -258,20 +273,6 @@ class CodeTable:
         )
         self.last_update = LastUpdate(gram, sample.label_sets, sums, r, m)
         return J
-
-    @staticmethod
-    def _unlike_their_row(
-        arguments: Floats, before: Floats, after: Floats, at: Indices, U: Outputs, weight: float, tolerance: float
-    ) -> tuple[Indices, Floats]:
-        """Which of Omega get another bit than their row, its arguments less `weight` u_j; and their outputs.
-
-        While the bits so far agree, so do the arguments but for that, and it is at most `weight` times max |u|.
-        """
-        doubtful = np.abs(arguments).min(axis=1) <= weight * U.largest() + tolerance  # (rows,)
-        candidates = np.flatnonzero(doubtful[at])
-        u, row = U.take(candidates), at[candidates]
-        unlike = (minus_sign(arguments[row] - weight * u, before[row], tolerance) != after[row]).any(axis=1)
-        return candidates[unlike], u[unlike]
 
     def _transposed_sums(self, sample: Sample, sums: Floats) -> Floats:
         """(K, c) S'X by label set of the database, from the sums of X by label set of Omega."""
@@ -297,6 +298,7 @@ class CodeTable:
         dissimilar = len(omega) * self.points - similar.sum()
         ratio = float(similar.sum() / dissimilar) if dissimilar else 0.0
         self._sample = Sample(omega.copy(), label_sets, member, similar, ratio)
+        self._sample_rows = None
         return self._sample
 
     # The codes --------------------------------------------------------------------------------------
@@ -324,6 +326,7 @@ class CodeTable:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Takes the state of another table of the same labels."""
         self._rows.restore(state)
+        self._sample_rows = None
         self.last_update = LastUpdate.of(state)
 
     def state_bytes(self, updates: int) -> int:

@@ -5,7 +5,7 @@ NumPy, or torch on a GPU; torch is not imported for the former.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,14 @@ from ..errors import InputError
 from .similarity import Floats, Indices, sum_by
 
 _FEW = 1024  # groups whose sums are a product with a matrix of 0 and 1, which a GPU does alike every time
+
+
+class Totals(NamedTuple):
+    """What the update needs of all outputs together."""
+
+    gram: Floats  # (c, c)  U'U
+    sums: Floats  # (groups, c)
+    largest: float  # max |u|
 
 
 class Outputs:
@@ -33,28 +41,20 @@ class Outputs:
         plain = outputs.detach().numpy() if hasattr(outputs, "detach") else np.asarray(outputs)
         return Outputs(plain.astype(np.float64))
 
-    def gram(self) -> Floats:
-        """(c, c) U'U, which is finite where U is."""
-        gram = self._gram()
-        if not np.isfinite(gram).all():
+    def totals(self, groups: Indices, count: int) -> Totals:
+        """U'U, the sums of the rows by group, and max |u|. They are finite where U is."""
+        totals = self._totals(groups, count)
+        if not np.isfinite(totals.gram).all():
             raise InputError("outputs hold NaN or infinity")
-        return gram
+        return totals
 
-    def _gram(self) -> Floats:
-        product: Floats = self._values.T @ self._values
-        return product
-
-    def sum_by(self, groups: Indices, count: int) -> Floats:
-        """(count, c) sums of the rows by group."""
-        return sum_by(groups, self._values, count)
+    def _totals(self, groups: Indices, count: int) -> Totals:
+        U = self._values
+        return Totals(U.T @ U, sum_by(groups, U, count), float(np.abs(U).max()))
 
     def signs(self) -> Outputs:
         """+1 and -1; +1 for 0."""
         return Outputs(np.where(self._values >= 0, 1.0, -1.0))
-
-    def largest(self) -> float:
-        """max |u|."""
-        return float(np.abs(self._values).max())
 
     def take(self, indices: Indices) -> Floats:
         """(b, c) some of the rows."""
@@ -66,26 +66,22 @@ class OutputsOnDevice(Outputs):
 
     _values: Any  # a torch.Tensor
 
-    def _gram(self) -> Floats:
-        return _plain(self._values.T @ self._values)
-
-    def sum_by(self, groups: Indices, count: int) -> Floats:
-        """(count, c) sums of the rows by group."""
+    def _totals(self, groups: Indices, count: int) -> Totals:
         import torch
 
-        where = torch.as_tensor(groups, device=self._values.device)
+        U = self._values
+        c = U.shape[1]
+        where = torch.as_tensor(groups, device=U.device)
         if count <= _FEW:
-            return _plain(torch.nn.functional.one_hot(where, count).double().T @ self._values)
-        sums = self._values.new_zeros((count, self._values.shape[1]))
-        return _plain(sums.index_add_(0, where, self._values))
+            sums = (where == torch.arange(count, device=U.device)[:, None]).double() @ U
+        else:
+            sums = U.new_zeros((count, c)).index_add_(0, where, U)
+        together = _plain(torch.cat([U.T @ U, sums, U.abs().max().expand(1, c)]))  # one wait for the device
+        return Totals(together[:c], together[c:-1], float(together[-1, 0]))
 
     def signs(self) -> Outputs:
         """+1 and -1; +1 for 0."""
         return OutputsOnDevice((self._values >= 0).double() * 2 - 1)
-
-    def largest(self) -> float:
-        """max |u|."""
-        return float(self._values.abs().max())
 
     def take(self, indices: Indices) -> Floats:
         """(b, c) some of the rows."""

@@ -22,19 +22,23 @@ def sweep(codes: Floats, gram: Floats, linear: Floats, tolerance: float) -> Floa
         v_k = -sign(2 v_-k . (U'_-k U_k) + Q_k)
 
     codes (rows, c) of +1/-1 (or 0 before the first pass), gram (c, c) = U'U, linear (rows, c) = Q.
-    sign(0) keeps the bit, or gives +1 where there is none. The arguments of all signs come from one product; a
-    bit that changes then moves those of the later bits, and few bits change. O(rows c^2) at most.
+    sign(0) keeps the bit, or gives +1 where there is none. The arguments of all signs come from one product, and so
+    do the bits; one that changes then moves the arguments of its row's later bits, and few change. O(rows c^2) at most.
     """
     coupling = 2.0 * gram
     np.fill_diagonal(coupling, 0.0)
     arguments = np.ascontiguousarray((codes @ coupling + linear).T)  # (c, rows)
-    for k, z in enumerate(arguments):
-        before = codes[:, k]
-        after = minus_sign(z, before, tolerance)
-        changed = np.flatnonzero(after != before)
+    bits = codes.T  # (c, rows)  a view
+    after = minus_sign(arguments, bits, tolerance)
+    changes = after != bits
+    for k in range(len(bits)):
+        changed = np.flatnonzero(changes[k])
         if len(changed):
-            arguments[k + 1 :, changed] += np.outer(coupling[k + 1 :, k], after[changed] - before[changed])
-            codes[changed, k] = after[changed]
+            later = slice(k + 1, None)
+            arguments[later, changed] += np.outer(coupling[later, k], after[k, changed] - bits[k, changed])
+            after[later, changed] = minus_sign(arguments[later, changed], bits[later, changed], tolerance)
+            changes[later, changed] = after[later, changed] != bits[later, changed]
+    bits[:] = after
     return arguments.T
 
 
