@@ -3,17 +3,18 @@
     python runs/reference.py cifar10 --protocol 59k --network efficientnet_lite2 --out results/cifar10
 
 A split's seed is also that of its training. Rows of the same method, preset, network, bits, protocol and split seed are
-replaced; others are kept.
+replaced; others are kept, those of runs at the same time too.
 """
 
 import argparse
+import fcntl
 import json
 import sys
 import time
 from pathlib import Path
 
 import adsh
-from adsh.data import check_overlap, open_source, split
+from adsh.data import check_overlap, open_source, prepare, split
 from adsh.evaluate import evaluate_model
 from adsh.experiments.measure import version_of_code
 
@@ -43,9 +44,8 @@ def arguments():
 def main():
     given, started = arguments(), time.monotonic()
     dataset = open_source(given.dataset, root=given.root)
+    dataset = prepare(dataset, len(dataset[0])).usable()  # packed files are decoded once, at their own size
     given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / "summary.json"
-    rows = json.loads(path.read_text()) if path.exists() else []
     for seed in given.splits:
         parts = split(dataset, given.protocol, seed)
         check_overlap(dataset, parts)
@@ -74,9 +74,18 @@ def main():
                 "code_update_seconds": round(sum(r["code_update_seconds"] for r in model.history_), 3),
                 "distinct_codes": learned.distinct_codes,
             }  # fmt: skip
-            rows = [other for other in rows if any(other[name] != row[name] for name in KEY)] + [row]
-            path.write_text("[\n" + ",\n".join(json.dumps(each) for each in rows) + "\n]\n")
+            keep(row, given.out / "summary.json")
             print(json.dumps(row), flush=True)
+
+
+def keep(row, path):
+    with path.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        rows = json.loads(file.read() or "[]")
+        rows = [other for other in rows if any(other[name] != row[name] for name in KEY)] + [row]
+        file.truncate(0)
+        file.write("[\n" + ",\n".join(json.dumps(each) for each in rows) + "\n]\n")
 
 
 def create(method, *, bits, **settings):

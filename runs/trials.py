@@ -20,7 +20,7 @@ import torch
 
 import adsh
 from adsh.config import Recipe
-from adsh.data import open_source, split
+from adsh.data import open_source, prepare, split
 from adsh.evaluate import metrics
 
 RECIPE = {field.name for field in fields(Recipe)}
@@ -77,7 +77,8 @@ def trial(settings):
 
 @cache
 def opened(name):
-    return open_source(name)
+    dataset = open_source(name)
+    return prepare(dataset, len(dataset[0])).usable()  # packed files are decoded once, at their own size
 
 
 def main():
