@@ -96,6 +96,10 @@ def check_parity(network: nn.Module, shape: tuple[int, ...], mirror: bool) -> No
         np.testing.assert_allclose(features, vectors, rtol=0, atol=1e-4 * np.abs(vectors).max())
 
 
+def test_images_enlarged_by_bicubic_interpolation():
+    check_parity(create_network("dsh_net", BITS, (16, 16, 3), enlarge="bicubic"), (16, 16, 3), mirror=True)
+
+
 def test_every_network_has_a_case():
     assert {name for name in NETWORKS if name not in ("linear", "mlp")} <= set(CASES)
 

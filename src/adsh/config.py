@@ -41,6 +41,7 @@ class Recipe:
     head_std: float | None = None  # last layer drawn from normal(0, head_std)
     # for images
     size: int = 0  # the side they are resized to, on the device; 0 for the network's own
+    enlarge: Literal["bilinear", "bicubic"] = "bilinear"  # how smaller images are brought to that side
     start_size: int = 0  # a smaller side to begin with, for speed; 0 for none
     start_share: float = 0.5  # of the outer iterations at that side
     shift: float = 0.0  # moved by up to this share of the side, the edge repeated
@@ -86,8 +87,8 @@ _PRESETS: dict[str, Recipe] = {
     ),
     # Not compiled: that takes 50 s and gains 4 of 12. `adsh train --compile` does where runs follow one another.
     "fast": Recipe(
-        samples=8192, outer=24, inner=1, batch_size=512, optimizer="adamw", lr=6e-4, schedule="cosine",
-        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.95, bf16=True,
+        samples=8192, outer=22, inner=1, batch_size=256, optimizer="adamw", lr=6e-4, schedule="cosine",
+        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.975, bf16=True,
     ),
 }  # fmt: skip
 
@@ -106,7 +107,7 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
     ("modern", "efficientnet_lite2"): {"outer": 44, "size": 224, "lr": 4e-4},
     ("modern", "alexnet"): {"outer": 120, "lr": 4e-4},
-    **{("fast", f"efficientnet_lite{i}"): {"size": 128} for i in range(3)},
+    **{("fast", f"efficientnet_lite{i}"): {"size": 128, "enlarge": "bicubic"} for i in range(3)},
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
     ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},
     ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},

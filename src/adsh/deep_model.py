@@ -37,6 +37,7 @@ from .learn.step import Activation
 from .model_folder import check_target, write
 from .networks import create_network
 from .networks.frozen import Frozen
+from .networks.preprocess import BILINEAR
 from .progress import Progress
 
 Indices = NDArray[np.int64]
@@ -336,7 +337,10 @@ class DeepModel(ABC):
             if self.network_options:
                 raise InputError("network_options go with a network's name: set them on the module itself")
             return copy.deepcopy(self.network)
-        options = {"size": recipe.size} if recipe.size and len(shape) == 3 else {}
+        options: dict[str, Any] = {}
+        if len(shape) == 3:
+            options |= {"size": recipe.size} if recipe.size else {}
+            options |= {"enlarge": recipe.enlarge} if recipe.enlarge != BILINEAR else {}
         network = self._built(self.network, shape, {**options, **(self.network_options or {})}, table.bits)
         head = getattr(network, "head", None)
         if recipe.head_std is not None and isinstance(head, nn.Linear):

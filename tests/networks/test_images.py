@@ -42,6 +42,27 @@ def test_enlarging_is_bilinear_shrinking_is_antialiased_and_the_right_size_is_le
     grey = (x - torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)) / torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
     late = functional.interpolate(grey, (64, 64), mode="bilinear", align_corners=False)
     assert torch.allclose(whole(x), late, atol=1e-5)
+    plain.size, plain.enlarge = 64, "bicubic"
+    assert torch.equal(plain(x), functional.interpolate(x, (64, 64), mode="bicubic", align_corners=False))
+    plain.size = 16
+    assert torch.equal(plain(x), shrunk)
+
+
+def test_how_a_model_enlarges_is_its_own_after_loading(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (20, 16, 16, 3), dtype=np.uint8)
+    recipe = {"enlarge": "bicubic", "outer": 1, "samples": 16}
+    model = adsh.ADSH(8, network="dsh_net", recipe=recipe, progress=False).fit(images, np.arange(20) % 2)
+    model.save(tmp_path / "model")
+    again = adsh.load(tmp_path / "model")
+    assert again.network_.preprocess.enlarge == "bicubic"
+    assert np.array_equal(again.encode(images), model.encode(images))
+
+
+def test_a_way_of_enlarging_that_is_none_is_refused():
+    with pytest.raises(InputError, match="enlarge='nearest': choose bilinear or bicubic"):
+        create_network("dsh_net", 12, (32, 32, 3), enlarge="nearest")
+    with pytest.raises(InputError, match="network 'cnn_f' does not resize images that way"):
+        create_network("cnn_f", 12, (32, 32, 3), enlarge="bicubic")
 
 
 def test_the_smallest_network_has_features_too():

@@ -10,14 +10,15 @@ from torch.nn import functional
 
 from ..errors import InputError
 
+BILINEAR, BICUBIC = "bilinear", "bicubic"
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class Preprocess(nn.Module):
     """(b, 3 or 1, H, W) images in 0 .. 1 to the (b, 3, size, size) that the weights were trained on.
 
-    size None leaves the size as it is; the aspect is not kept. (x - mean) / std comes first: it commutes with
-    the resizing, and the images at hand are mostly the smaller ones.
+    size None leaves the size as it is; the aspect is not kept; `enlarge` says how it grows. (x - mean) / std comes
+    first: it commutes with the resizing, and the images at hand are mostly the smaller ones.
     """
 
     mean: Tensor
@@ -26,17 +27,19 @@ class Preprocess(nn.Module):
     def __init__(self, size: int | None, mean: Sequence[float] = IMAGENET_MEAN, std: Sequence[float] = IMAGENET_STD):
         super().__init__()
         self.size = check_size(size)
+        self.enlarge = BILINEAR
         # Not part of the weights: published files have no such keys.
         self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1), persistent=False)
         self.register_buffer("scale", 1 / torch.tensor(std).view(-1, 1, 1), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Images ready for the first convolution."""
-        return resize((x - self.mean) * self.scale, self.size)  # the means have three channels: grey gets them too
+        # the means have three channels: grey gets them too
+        return resize((x - self.mean) * self.scale, self.size, self.enlarge)
 
     def extra_repr(self) -> str:
         """What print(network) shows."""
-        return f"size={self.size}"
+        return f"size={self.size}, enlarge={self.enlarge}"
 
 
 def check_size(size: object) -> int | None:
@@ -48,9 +51,17 @@ def check_size(size: object) -> int | None:
     return size
 
 
-def resize(x: Tensor, size: int | None) -> Tensor:
-    """The batch at (size, size), bilinear; antialiased where a side shrinks. The aspect is not kept."""
+def check_enlarge(how: object) -> str:
+    """`how` as given, where it is a way to enlarge images."""
+    if how not in (BILINEAR, BICUBIC):
+        raise InputError(f"enlarge={how!r}: choose {BILINEAR} or {BICUBIC}")
+    return str(how)
+
+
+def resize(x: Tensor, size: int | None, enlarge: str = BILINEAR) -> Tensor:
+    """The batch at (size, size); bilinear and antialiased where a side shrinks. The aspect is not kept."""
     if size is None or x.shape[-2:] == (size, size):
         return x
     shrinks = max(x.shape[-2:]) > size
-    return functional.interpolate(x, (size, size), mode="bilinear", align_corners=False, antialias=shrinks)
+    mode = BILINEAR if shrinks else enlarge
+    return functional.interpolate(x, (size, size), mode=mode, align_corners=False, antialias=shrinks)
