@@ -87,7 +87,7 @@ _PRESETS: dict[str, Recipe] = {
     ),
     # Not compiled: that takes 50 s and gains 4 of 12. `adsh train --compile` does where runs follow one another.
     "fast": Recipe(
-        samples=8192, outer=21, inner=1, batch_size=256, optimizer="adamw", lr=6e-4, schedule="cosine",
+        samples=8192, outer=22, inner=1, batch_size=256, optimizer="adamw", lr=6e-4, schedule="cosine",
         warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.975, bf16=True,
     ),
 }  # fmt: skip

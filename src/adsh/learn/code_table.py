@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hamming.bits import check_bits
 from .labels import LabelSets, smallest_unsigned
-from .outputs import Outputs
 from .rows import Rows, RowTable
 from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted
 from .sweep import minus_sign, sweep, zero_tolerance
@@ -222,21 +221,24 @@ class CodeTable:
         """
         sample = self._sampled_queries(omega)
         m, c, r = len(sample.omega), self.bits, sample.ratio
-        U = Outputs.of(outputs, m, c)
+        U = _outputs(outputs, m, c)
         if self.separate_queries and gamma:
             raise InputError(f"gamma={gamma} with separate queries: eq. (3) has no gamma term, pass 0")
 
         rows, tolerance = self._rows, zero_tolerance(c, m)
-        at = None if self.separate_queries else self.rows_of(omega)  # (m,)
-        if at is None:
-            gram, sums, largest = U.totals(sample.member, len(sample.label_sets))  # (c, c) U'U, (k, c), max |u|
+        gram = U.T @ U  # (c, c)
+        if not np.isfinite(gram).all():
+            raise InputError("outputs hold NaN or infinity")
+        if self.separate_queries:
+            sums = sum_by(sample.member, U, len(sample.label_sets))  # (k, c)
         else:
-            gram, by_row, largest = U.totals(at, len(rows.count))  # a row has one label set
-            sums = sum_by(rows.label_set, by_row, len(self._sizes))[sample.label_sets]
+            at = self.rows_of(omega)  # (m,)
+            by_row = sum_by(at, U, len(rows.count))  # (rows, c)
+            sums = sum_by(rows.label_set, by_row, len(self._sizes))[sample.label_sets]  # a row has one label set
         similar_sums = self._transposed_sums(sample, sums)  # (K, c)  S'U by label set
         Q_sets = -2 * c * similar_sums
         if signed:
-            signs = U.signs().totals(sample.member, len(sample.label_sets)).sums
+            signs = sum_by(sample.member, np.where(U >= 0, 1.0, -1.0), len(sample.label_sets))
             Q_sets = -2 * c * self._transposed_sums(sample, signs)
 
         before = rows.codes.astype(np.float64)
@@ -244,12 +246,12 @@ class CodeTable:
         arguments = sweep(V, gram, Q, tolerance)
 
         far = 0.0
-        if at is not None:
+        if not self.separate_queries:
             agree = float((V * by_row).sum())  # the sum of v_j.u_j
             # While the bits so far agree, a point's arguments are its row's less 2 gamma u_j.
-            doubtful = np.abs(arguments).min(axis=1) <= 2 * gamma * largest + tolerance  # (rows,)
+            doubtful = np.abs(arguments).min(axis=1) <= 2 * gamma * np.abs(U).max() + tolerance  # (rows,)
             odd = np.flatnonzero(doubtful[at])
-            u = U.take(odd)
+            u = U[odd]
             bits = minus_sign(arguments[at[odd]] - 2 * gamma * u, before[at[odd]], tolerance)
             unlike = (bits != V[at[odd]]).any(axis=1)
             odd, u = odd[unlike], u[unlike]
@@ -338,6 +340,15 @@ class CodeTable:
     def number_bytes(self, updates: int) -> int:
         """At most how many bytes `row_numbers` takes once that many points have been sampled."""
         return len(self._rows.ids) * smallest_unsigned(len(self._rows.count) + updates + 1).itemsize
+
+
+def _outputs(given: Any, m: int, bits: int) -> Floats:
+    """(m, c) the outputs in float64, from wherever they are: few enough that they are worked on here."""
+    if tuple(np.shape(given)) != (m, bits):
+        raise InputError(
+            f"outputs have shape {tuple(np.shape(given))}, but {m} sampled points of {bits} bits need {(m, bits)}"
+        )
+    return np.asarray(given.detach().cpu() if hasattr(given, "detach") else given).astype(np.float64)
 
 
 def _tags_seen(labels: LabelSets) -> str:

@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _BLOCK = 1 << 22  # entries of A held at a time (32 MiB of float64)
+_FEW = 32  # groups whose sums are a product with a matrix of 0 and 1
 
 
 class Similarity(Protocol):
@@ -189,6 +190,9 @@ def weighted(similar: Floats, X: Floats, ratio: float) -> Floats:
 
 def sum_by(groups: NDArray[np.integer[Any]], X: Floats, count: int) -> Floats:
     """(count, c) sums of the rows of X by group."""
+    if count <= _FEW:
+        few: Floats = (groups == np.arange(count)[:, None]).astype(np.float64) @ X
+        return few
     width = X.shape[1]
     cells = (groups.astype(np.int64)[:, None] * width + np.arange(width)).ravel()
     sums: Floats = np.bincount(cells, weights=X.ravel(), minlength=count * width).astype(np.float64)
