@@ -58,6 +58,22 @@ def test_how_a_model_enlarges_is_its_own_after_loading(tmp_path):
     assert np.array_equal(again.encode(images), model.encode(images))
 
 
+def test_fixed_blocks_of_efficientnet_lite_are_not_trained():
+    images = np.random.default_rng(0).integers(0, 256, (20, 16, 16, 3), dtype=np.uint8)
+    made = {"weights": None, "size": 32, "fixed": 2}
+    torch.manual_seed(0)
+    start = create_network("efficientnet_lite0", 8, (16, 16, 3), **made)
+    recipe = {"outer": 1, "samples": 16, "batch_size": 8, "ema": 0, "optimizer": "adamw"}
+    model = adsh.ADSH(8, network=start, recipe=recipe, progress=False).fit(images, np.arange(20) % 2)
+    changed = {
+        name for name, tensor in model.network_.state_dict().items() if not tensor.equal(start.state_dict()[name])
+    }
+    assert not {name for name in changed if name.startswith(("stem", "blocks.0.", "blocks.1."))}
+    assert "blocks.2.depthwise.weight" in changed
+    with pytest.raises(InputError, match="fixed=99: give how many blocks"):
+        create_network("efficientnet_lite0", 8, (16, 16, 3), weights=None, fixed=99)
+
+
 def test_a_way_of_enlarging_that_is_none_is_refused():
     with pytest.raises(InputError, match="enlarge='nearest': choose bilinear or bicubic"):
         create_network("dsh_net", 12, (32, 32, 3), enlarge="nearest")

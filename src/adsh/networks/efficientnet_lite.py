@@ -32,6 +32,7 @@ _STAGES = (
 # width and depth multipliers, the side of the images it was trained on
 _VARIANTS = ((1.0, 1.0, 224), (1.0, 1.1, 240), (1.1, 1.2, 260))
 _STEM, _LAST = 32, 1280
+_LEAST_BLOCKS = sum(stage[0] for stage in _STAGES)
 _EPS = 1e-3
 # TensorFlow's 0.99 is torch's 0.01; a short fine-tuning wants faster statistics
 _MOMENTUM = 0.1
@@ -111,7 +112,7 @@ class EfficientNetLite(Backbone):
         (r"\._bn2\.", ".project_norm."),
     )
 
-    def __init__(self, bits: int, width: float, depth: float, size: int | None, symmetric: bool) -> None:
+    def __init__(self, bits: int, width: float, depth: float, size: int | None, symmetric: bool, fixed: int) -> None:
         super().__init__()
         self.preprocess = Preprocess(size, mean=[127 / 255] * 3, std=[128 / 255] * 3)  # (255 x - 127) / 128
         self.stem = SameConv2d(3, _STEM, 3, 2, symmetric=symmetric)
@@ -120,8 +121,8 @@ class EfficientNetLite(Backbone):
         inputs = _STEM
         for number, (repeats, kernel, stride, expansion, channels) in enumerate(_STAGES):
             outputs = _rounded(channels * width)
-            fixed = number in (0, len(_STAGES) - 1)
-            for i in range(repeats if fixed else math.ceil(repeats * depth)):
+            as_deep = number in (0, len(_STAGES) - 1)
+            for i in range(repeats if as_deep else math.ceil(repeats * depth)):
                 blocks.append(Block(inputs, outputs, kernel, stride if i == 0 else 1, expansion, symmetric))
                 inputs = outputs
         self.blocks = nn.Sequential(*blocks)
@@ -129,6 +130,16 @@ class EfficientNetLite(Backbone):
         self.last_norm = _norm(_LAST)
         self.head = nn.Linear(_LAST, bits)
         start_convolutions(self)
+        self._fixed: list[nn.Module] = [self.stem, self.stem_norm, *blocks[:fixed]] if fixed else []
+        for part in self._fixed:
+            part.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> EfficientNetLite:
+        """What stays as it is keeps its statistics too."""
+        super().train(mode)
+        for part in self._fixed:
+            part.eval()
+        return self
 
     def body(self, x: Tensor) -> Tensor:
         """Features of prepared images."""
@@ -138,14 +149,25 @@ class EfficientNetLite(Backbone):
 
 
 def build(
-    bits: int, input_shape: tuple[int, ...], variant: int, size: int | str | None = "auto", padding: str = "same"
+    bits: int,
+    input_shape: tuple[int, ...],
+    variant: int,
+    size: int | str | None = "auto",
+    padding: str = "same",
+    fixed: int = 0,
 ) -> EfficientNetLite:
-    """A variant; padding "symmetric" is a little faster and not what the weights were trained with."""
+    """A variant; padding "symmetric" is a little faster and not what the weights were trained with.
+
+    With `fixed`, so many blocks and the stem before them are not trained. They work on the largest images, so that
+    this saves more time than their share of the layers.
+    """
     if padding not in ("same", "symmetric"):
         raise InputError(f'padding={padding!r}: choose "same", exact for the published weights, or "symmetric"')
+    if isinstance(fixed, bool) or not isinstance(fixed, int) or not 0 <= fixed <= _LEAST_BLOCKS:
+        raise InputError(f"fixed={fixed!r}: give how many blocks stay as they are, 0 to {_LEAST_BLOCKS}")
     width, depth, trained_size = _VARIANTS[variant]
     side = trained_size if size == "auto" else check_size(size)
-    return EfficientNetLite(bits, width, depth, side, padding == "symmetric")
+    return EfficientNetLite(bits, width, depth, side, padding == "symmetric", fixed)
 
 
 def _relu6(x: Tensor) -> Tensor:
