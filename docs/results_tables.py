@@ -24,9 +24,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def figure(values: Sequence[float]) -> str:
-    """A mean over runs and its spread, as in the literature: .9799 ± .0033."""
+    """A mean over runs and its spread, as in the literature and on one line: .9799 ± .0033."""
     mean = f"{statistics.fmean(values):.4f}".removeprefix("0")
-    return mean if len(values) < 2 else f"{mean} ± {statistics.stdev(values):.4f}".replace("± 0", "± ")
+    return (
+        mean if len(values) < 2 else f"{mean}\u00a0±\u00a0{statistics.stdev(values):.4f}".replace("\u00a00.", "\u00a0.")
+    )
 
 
 def summaries() -> str:
