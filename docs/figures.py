@@ -139,7 +139,8 @@ def digits_run() -> tuple[NDArray[Any], list[NDArray[np.int8]], list[dict[str, f
     digits = open_source("digits")
     pixels = torch.as_tensor(np.stack([np.asarray(digits[at]) for at in range(len(digits))]), dtype=torch.float32)
     pixels = pixels.reshape(len(digits), -1)
-    labels = np.asarray(digits.labels.ids if hasattr(digits.labels, "ids") else digits.labels)
+    assert digits.labels is not None
+    labels = np.asarray(digits.labels.ids)
     torch.manual_seed(0)
     torch.set_num_threads(1)
     network = create_network("mlp", BITS, (pixels.shape[1],))
@@ -163,7 +164,8 @@ def settling(to: Path) -> None:
     shown = np.concatenate([np.flatnonzero(labels == digit)[:each] for digit in range(10)])
     mpl.rcParams.update({"font.size": 9, "axes.edgecolor": LINE, "text.color": INK, "axes.labelcolor": QUIET})
     figure = Figure(figsize=(9.2, 6.4), dpi=110, layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[2.3, 1])
+    parts: Any = figure.subfigures(2, 1, height_ratios=[2.3, 1])
+    above, below = parts
     colours = mpl.colors.ListedColormap(["#f1f3f8", "#3949ab"])
     for at, (panel, outer) in enumerate(zip(above.subplots(1, len(SHOWN)), SHOWN, strict=True)):
         panel.imshow(codes[outer - 1][shown], aspect="auto", cmap=colours, vmin=-1, vmax=1, interpolation="nearest")
@@ -207,7 +209,7 @@ def terminal() -> str:
             said = _output(command, Path(folder))
             console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
             console.print(Text(said))
-    svg = console.export_svg(title="adsh", theme=THEME)
+    svg = console.export_svg(title="adsh", theme=THEME, unique_id="adsh")
     # no fonts from elsewhere: whatever the reader has that is monospaced
     svg = re.sub(r"@font-face\s*{[^}]*}", "", svg)
     return re.sub(r"Fira Code", "ui-monospace, Menlo, Consolas, DejaVu Sans Mono", svg)
