@@ -46,7 +46,7 @@ def section(context: Any) -> str:
         record = parameter.get_help_record(context)
         if record and "--help" not in record[0]:
             told, told_more = _default(" ".join(record[1].split()))
-            rows.append(f"| `{_cell(record[0])}` | {_cell(_escaped(told))} | {_cell(told_more)} |")
+            rows.append(f"| `{record[0]}` | {_cell(_escaped(told))} | {_cell(told_more)} |")
     table = ["| | what | default |", "| --- | --- | --- |", *rows] if rows else []
     shown = ["```text", usage, *([f"e.g.   {example}"] if example else []), "```"]
     return "\n\n".join(["\n".join(shown), *text, "\n".join(table)])
