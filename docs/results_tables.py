@@ -58,7 +58,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
             found = {b: [one[key] for one in some if one.get(key) is not None] for b, some in by_bits.items()}
             cells = [figure(found[b]) if found.get(b) else "" for b in BITS]
             shown.append([", ".join(what), name, *cells, *beside])
-    return table(["run", "database codes", *(f"{b} bits" for b in BITS), "training", "splits"], shown)
+    return table(["run", "database codes", *(f"{b} bits" for b in BITS), "training", "splits, at most"], shown)
 
 
 def files() -> str:
