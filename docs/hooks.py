@@ -70,7 +70,10 @@ def on_config(config: Any) -> Any:
     """Lists the decisions in the navigation."""
     for section in config.nav:
         if "Decisions" in section:
-            section["Decisions"] = ["decisions/index.md", *({title: path} for title, path in decisions())]
+            section["Decisions"] = [
+                "decisions/index.md",
+                *({title.replace("`", ""): path} for title, path in decisions()),
+            ]
     return config
 
 
