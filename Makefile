@@ -9,7 +9,7 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test servers check format screenshots bench dist clean
+.PHONY: help install demo test servers check format docs screenshots bench dist clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -50,7 +50,15 @@ format: $(VENV)/.dev  ## format and sort imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-screenshots: $(VENV)/.dev  ## remake the pictures of the page in docs/images (needs chromium)
+$(VENV)/.docs: $(VENV)/.dev
+	$(PIP) -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs  ## build the docs into site/; every warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+screenshots: $(VENV)/.dev  ## remake all pictures in docs/images (needs chromium)
+	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/screenshots.py
 
 bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exported models and the indexes (about 45 minutes, 4 GiB)
@@ -72,4 +80,4 @@ dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/
 	$(BIN)/python -m build --no-isolation .
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
