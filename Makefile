@@ -9,7 +9,7 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test servers check format docs screenshots bench dist clean
+.PHONY: help install demo test servers check format docs notebooks screenshots bench dist clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ $(VENV)/.docs: $(VENV)/.dev
 
 docs: $(VENV)/.docs  ## build the docs into site/; every warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+notebooks: $(VENV)/.dev  ## remake examples/notebooks from the examples
+	$(BIN)/python examples/to_notebooks.py
 
 screenshots: $(VENV)/.dev  ## remake all pictures in docs/images (needs chromium)
 	$(BIN)/python docs/figures.py

