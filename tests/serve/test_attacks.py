@@ -118,7 +118,13 @@ def test_another_method_is_told_apart_from_nothing_there(api):
     for path in ("/v1/search", "/v1/encode", "/v1/items"):
         answer = api.get(path)
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert api.get("/v1/nothing").status_code == 404
+    for path in ("/v1/info", "/metrics", "/docs", "/openapi.json"):
+        answer = api.post(path)
+        assert (answer.status_code, "GET" in answer.headers["allow"]) == (405, True), path
+    for path in ("/", "/app.js"):
+        assert (api.post(path).status_code, api.post(path).headers["allow"]) == (405, "GET, HEAD")
+    for path in ("/v1/nothing", "/nothing", "/app.js/more"):
+        assert {api.request(method, path).status_code for method in ("GET", "POST", "PUT", "DELETE")} == {404}, path
     for path in ("/healthz", "/readyz"):
         assert api.head(path).status_code == 200
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from PIL import Image
 
 from adsh.errors import FolderError, InputError
+from adsh.serve.api_page import page
 from adsh.serve.limits import Limits
 from adsh.serve.security import check_token, is_loopback
 
@@ -245,6 +247,22 @@ def test_the_page_and_its_files(api):
     assert again.status_code == 304
     for path in ("/../app.py", "/%2e%2e/app.py", "/..%2fapp.py", "/static/../../app.py", "//etc/passwd"):
         assert api.get(path).status_code == 404, path
+
+
+def test_the_description_of_the_api_loads_nothing_from_elsewhere(api):
+    answer, described = api.get("/docs"), api.get("/openapi.json").json()
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert not re.search(r"https?:|<script|style=", answer.text)
+    for path, methods in described["paths"].items():
+        for method, told in methods.items():
+            assert f"<h2>{method.upper()} {path}</h2>" in answer.text
+            for status in told["responses"]:
+                assert f"<td>{status}</td>" in answer.text
+    for name in ("image", "k", "radius", "filter"):  # what a form takes
+        assert f"<code>{name}</code>" in answer.text
+    assert "Authorization: Bearer" not in answer.text  # there is no token here
+    described["paths"]["/v1/info"]["get"]["security"] = [{"token": []}]
+    assert page(described).count("Authorization: Bearer") == 1
 
 
 def test_there_is_nothing_elsewhere(api):

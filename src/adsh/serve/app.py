@@ -13,24 +13,25 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import BaseRoute, Match, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from .. import __version__
 from ..errors import BusyError, InputError
 from ..hamming.bits import bytes_for
-from . import info, item_routes, search_routes
+from . import api_page, info, item_routes, search_routes
 from .bodies import errors
 from .logs import ROUTE, RequestLog, Write
 from .metrics import CONTENT_TYPE
 from .problems import Problem, as_problem, body_of
 from .quick import QuickSearch
 from .schemas import CODE_PATTERN, EXAMPLE_CODE
-from .security import Guard, security_headers
+from .security import SECURITY_HEADERS, Guard
 from .service import Service
 
 STATIC = Path(__file__).parent / "static"
-_POSTED = ("/v1/search", "/v1/encode", "/v1/items")
+_READ = {"GET", "HEAD"}
 
 
 def create_app(
@@ -53,15 +54,17 @@ def create_app(
         version=__version__,
         summary="Search images by short binary codes.",
         lifespan=lifespan,
+        docs_url=None,  # FastAPI's page loads its program from elsewhere: see api_page
         redoc_url=None,
         redirect_slashes=False,
     )
     _health(app, service)
-    for router in (search_routes.routes(service), item_routes.routes(service), info.routes(service, token=bool(token))):
+    routers = search_routes.routes(service), item_routes.routes(service), info.routes(service, token=bool(token))
+    for router in routers:
         app.include_router(router)
-    app.mount("/", _Page(directory=STATIC, html=True), name="page")
-    _answers(app)
     _describe(app, service.index.bits, token)
+    app.mount("/", _Page([*app.routes, *(route for router in routers for route in router.routes)]), name="page")
+    _answers(app)
     # the last one added is the first to see a request
     app.add_middleware(QuickSearch, service=service)
     app.add_middleware(Guard, limits=service.limits, token=token, only_local=only_local)
@@ -73,12 +76,16 @@ def create_app(
             allow_headers=["Authorization", "Content-Type", "X-Request-ID"],
             expose_headers=["X-Request-ID", "Retry-After"],
         )
-    app.add_middleware(RequestLog, metrics=service.metrics, write=write, headers=security_headers)
+    app.add_middleware(RequestLog, metrics=service.metrics, write=write, headers=SECURITY_HEADERS)
     return app
 
 
 class _Page(StaticFiles):
     """The page's files; browsers ask each time whether they are still the same."""
+
+    def __init__(self, api: Sequence[BaseRoute]) -> None:
+        super().__init__(directory=STATIC, html=True)
+        self._api, self._files = api, {".", *(path.name for path in STATIC.iterdir())}
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         """One file."""
@@ -89,8 +96,15 @@ class _Page(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         """A file, or one line where there is none."""
         scope[ROUTE] = "/"  # all counted as one
-        if f"/{path}" in _POSTED:
-            raise HTTPException(405, headers={"Allow": "POST"})
+        # Everything that no route took comes here: also what is there, under another method.
+        at = [route for route in self._api if isinstance(route, Route) and route.matches(scope)[0] is Match.PARTIAL]
+        allowed = {method for route in at for method in route.methods or ()}
+        if not allowed and scope["method"] not in _READ and path in self._files:
+            allowed = _READ
+        if allowed:
+            raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
+        if scope["method"] not in _READ:
+            raise HTTPException(404)
         return await super().get_response(path, scope)
 
 
@@ -142,7 +156,7 @@ def _answers(app: FastAPI) -> None:
 
 
 def _describe(app: FastAPI, bits: int, token: str | None) -> None:
-    """Codes of the length that they have here, and the token, in the description of the API."""
+    """The API described, at /openapi.json and /docs: with codes of the length that they have here, and the token."""
     made = app.openapi
     width = bytes_for(bits)
     example = bytes.fromhex(EXAMPLE_CODE * width)[: width - 1] + b"\0"
@@ -160,3 +174,7 @@ def _describe(app: FastAPI, bits: int, token: str | None) -> None:
         return described
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way to change it
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return Response(api_page.page(openapi()), media_type="text/html")

@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -57,7 +57,7 @@ class RequestLog:
     """Gives a request an id, its answer headers; counts and logs it, and answers 500 for what nobody caught."""
 
     def __init__(
-        self, app: ASGIApp, metrics: Metrics, write: Write | None, headers: Callable[[str], list[tuple[bytes, bytes]]]
+        self, app: ASGIApp, metrics: Metrics, write: Write | None, headers: Sequence[tuple[bytes, bytes]]
     ) -> None:
         self._app, self._metrics, self._write, self._headers = app, metrics, write, headers
 
@@ -69,7 +69,7 @@ class RequestLog:
         started, status = time.perf_counter(), 0
         request_id = _given_id(scope) or os.urandom(8).hex()
         scope[REQUEST_ID] = request_id
-        more = [(b"x-request-id", request_id.encode()), *self._headers(scope["path"])]
+        more = [(b"x-request-id", request_id.encode()), *self._headers]
 
         async def answer(message: Message) -> None:
             nonlocal status

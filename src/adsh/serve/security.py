@@ -20,25 +20,14 @@ _PAGE = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
     "font-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
-_DOCS = (  # FastAPI's page of the API, whose program lies elsewhere
-    "default-src 'none'; script-src 'unsafe-inline' https://cdn.jsdelivr.net; style-src 'unsafe-inline' "
-    "https://cdn.jsdelivr.net; img-src data: https://fastapi.tiangolo.com; connect-src 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
-)
-_ALWAYS = [
+SECURITY_HEADERS = [  # of every answer
+    (b"content-security-policy", _PAGE.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"geolocation=(), microphone=()"),
 ]
-_FOR_PAGE = [*_ALWAYS, (b"content-security-policy", _PAGE.encode())]
-_FOR_DOCS = [*_ALWAYS, (b"content-security-policy", _DOCS.encode())]
-
-
-def security_headers(path: str) -> list[tuple[bytes, bytes]]:
-    """What goes with the answer to this path."""
-    return _FOR_DOCS if path == "/docs" else _FOR_PAGE
 
 
 def is_loopback(host: str) -> bool:
