@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
@@ -200,17 +200,33 @@ def find(
             ordered = rerank is not False and features is not None and index.has_vectors
             found = index.search(codes, k, where=where, vectors=features if ordered else None, rerank=ordered)
     if where and not any(map(len, found)):
-        _check_fields(index, codes, where)
+        _check_where(index, codes, where)
     return found
 
 
-def _check_fields(index: Index, codes: Codes, where: dict[str, Any]) -> None:
-    """Warns of a field that no item nearby has: a slip of the keyboard finds nothing, and looks like an answer."""
-    known = {name for near in index.search(codes, 100) for metadata in near.metadata for name in metadata or {}}
-    for name in where:
+def _check_where(index: Index, codes: Codes, where: dict[str, Any]) -> None:
+    """Warns of a field or a value that no item looked at has: a slip of the keyboard finds nothing, like an answer."""
+    nearby = [metadata for near in index.search(codes, 100) for metadata in near.metadata]
+    known: dict[str, set[str]] = {}  # what is said, by field
+    for metadata in [*nearby, *(item.metadata for item in index.sample(1000))]:
+        for name, value in (metadata or {}).items():
+            known.setdefault(name, set()).update(map(str, value if isinstance(value, list) else [value]))
+    for name, condition in where.items():
         if name not in known:
-            there = ", ".join(sorted(known)) or "none"
-            warnings.warn(f"no item was seen with a field {name!r}: there are {there}", AdshWarning, stacklevel=3)
+            text = f"no item was seen with a field {name!r}: there are {_some(known)}"
+        else:
+            tests = condition if isinstance(condition, dict) else {"eq": condition}
+            wanted = {str(value) for value in (*tests.get("in", ()), *([tests["eq"]] if "eq" in tests else ()))}
+            if not wanted or wanted & known[name]:
+                continue
+            text = f"no item was seen with {name}={min(wanted)}: there are {_some(known[name])}"
+        warnings.warn(text, AdshWarning, stacklevel=3)
+
+
+def _some(names: Iterable[str], most: int = 8) -> str:
+    """The first few, in order."""
+    listed = sorted(names)
+    return ", ".join([*listed[:most], "…"] if len(listed) > most else listed) or "none"
 
 
 def picture(metadata: dict[str, Any] | None) -> NDArray[np.uint8] | None:

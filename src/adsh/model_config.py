@@ -63,6 +63,8 @@ def checked_config(folder: Path) -> dict[str, Any]:
             raise FolderError(
                 f"{folder} holds a run that is not finished: adsh train --resume --out {folder} goes on with it"
             ) from None
+        if (folder / "export.json").exists():
+            raise FolderError(f"{folder} is an export, which adsh serve takes: give the model itself here") from None
         raise FolderError(f"{folder} has no {CONFIG}: give a folder that a model was saved in") from None
     except (ValueError, OSError) as problem:
         raise FolderError(f"{folder / CONFIG} cannot be read ({problem}): save or copy the model again") from None

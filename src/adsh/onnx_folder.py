@@ -76,6 +76,11 @@ def read(folder: Path) -> tuple[Path, About]:
     return path, about
 
 
+def is_export(folder: Path) -> bool:
+    """Whether the folder is one that adsh export wrote."""
+    return (find_whole(folder) / ABOUT).is_file()
+
+
 def facts_of(folder: Path) -> dict[str, Any]:
     """What an export tells people of its model; FolderError where it is none."""
     path = find_whole(folder) / ABOUT

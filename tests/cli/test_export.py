@@ -34,6 +34,15 @@ def test_export_writes_a_folder_and_says_how_to_use_it(adsh, refused, trained):
     assert "holds files already: give a new or empty folder" in refused("export", trained)
 
 
+def test_an_export_is_served_without_saying_so_and_is_no_model_elsewhere(adsh, refused, trained):
+    pytest.importorskip("fastapi")
+    assert adsh("export", trained).status == 0
+    assert adsh("index", "build", "index", "--model", trained).status == 0
+    assert "--device cuda goes with --runtime torch" in refused("serve", "m-onnx", "index", "--device", "cuda")
+    assert "is an export, which adsh serve takes" in refused("serve", "m-onnx", "index", "--runtime", "torch")
+    assert "give the model itself here" in refused("encode", "m-onnx", "digits")
+
+
 def test_export_refuses_what_it_cannot_do(refused, trained):
     assert "--format torchscript: choose onnx" in refused("export", trained, "--format", "torchscript")
     assert "is not a folder" in refused("export", "nowhere")

@@ -91,6 +91,30 @@ def test_add_codes_new_items_by_the_network_or_by_their_labels_and_repeats_nothi
     assert adsh("index", "verify", index).status == 0
 
 
+def test_taking_out_what_is_not_there_is_told(adsh, index, refused):
+    key = f"cat/{next(at for at in range(0, 60, 2) if package.open_index(index).get([f'cat/{at:02}.jpg'])[0]):02}.jpg"
+    told = adsh("index", "remove", index, key, "cat/one.jpg")
+    assert told.status == 0
+    assert "note: there is no item with the key cat/one.jpg; keys look like " in told.err
+    assert "nothing was taken out" in refused("index", "remove", index, "a", "b", "c", "d")
+    assert "the key a, b, c and 1 more" in refused("index", "remove", index, "a", "b", "c", "d")
+    assert adsh("index", "info", index, "--json").json["items"] == 53
+
+
+def test_what_finds_nothing_by_a_slip_is_told(adsh, index, refused):
+    picture = "new/cat/60.jpg"
+    told = adsh("search", index, picture, "--where", "class=catt")
+    assert "0 found" in told.out
+    assert "no item was seen with class=catt: there are cat, dog" in told.err
+    assert (
+        "no item was seen with a field 'kind': there are class, file"
+        in adsh("search", index, picture, "--where", "kind=cat").err
+    )
+    assert adsh("search", index, picture, "--where", "class=dog", "--where", "file=x").err.count("note:") == 1
+    assert "name the index first, adsh search i new/cat/60.jpg" in refused("search", picture, index)
+    assert f"name the index first, adsh search INDEX {picture} {picture}" in refused("search", picture, picture)
+
+
 def test_unreadable_files_are_listed_and_what_was_put_in_before_stays(adsh, index, refused, tmp_path):
     (tmp_path / "new/dog/text.png").write_text("no picture")
     assert "text.png" in refused("index", "add", index, "new")

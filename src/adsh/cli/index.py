@@ -12,7 +12,7 @@ import typer
 
 from ..address import shown
 from .flags import Device, Json, Labels, Root, SkipBad, Workers
-from .show import ReadingBar, Stopped, as_json, facts
+from .show import ReadingBar, Stopped, as_json, facts, say
 
 if TYPE_CHECKING:
     from ..index_run import Put
@@ -130,13 +130,18 @@ def remove(
     if not given:
         raise InputError("no key is given: name the items to take out, or - to read keys from standard input")
     with open_existing(location) as index:
-        removed = index.remove(list(dict.fromkeys(given)))
-        told = {
-            "index": shown(location),
-            "removed": removed,
-            "not_there": len(set(given)) - removed,
-            "items": len(index),
-        }
+        keys = list(dict.fromkeys(given))
+        missing = [key for key, item in zip(keys, index.get(keys), strict=True) if item is None]
+        removed = index.remove(keys)
+        told = {"index": shown(location), "removed": removed, "not_there": len(missing), "items": len(index)}
+        example = next((item.key for item in index.sample(1)), None)
+    if missing:
+        named = ", ".join(missing[:3]) + (f" and {len(missing) - 3:,} more" if len(missing) > 3 else "")
+        like = f"; keys look like {example}" if example is not None else ""
+        text = f"there is no item with the key {named}{like}"
+        if not removed:
+            raise InputError(f"{text}: nothing was taken out")
+        say(f"note: {text}")
     if json:
         as_json(told)
     else:

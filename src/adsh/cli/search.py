@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..address import shown
+from ..errors import InputError
 from .flags import Device, Json
 from .show import as_json, table
 
@@ -44,6 +45,7 @@ def command(
     from ..queries import conditions, open_queries
     from ..search_page import write_page
 
+    _check_order(location, images)
     wanted = conditions(where or [])
     if html is not None:
         check_parent(html)
@@ -76,6 +78,14 @@ def command(
             table(("", "distance", "key", "class"), rows)
     if html is not None:
         print(f"page  {html}")
+
+
+def _check_order(location: str, images: list[str]) -> None:
+    """The index is named first, and nobody knows that by heart."""
+    if Path(location).is_file():
+        folders = [image for image in images if Path(image).is_dir()]
+        index, pictures = (folders[0], location) if folders else ("INDEX", " ".join([location, *images]))
+        raise InputError(f"{location} is a file: name the index first, adsh search {index} {pictures}")
 
 
 def _class(metadata: dict[str, Any] | None) -> str:

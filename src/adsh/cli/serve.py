@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..onnx_folder import is_export
 from ..serve.limits import Limits
 from .flags import Device, Json
 from .show import as_json, facts
@@ -34,7 +35,10 @@ def command(
     cors: Annotated[
         list[str] | None, typer.Option(metavar="ORIGIN", help="Let the pages of this origin ask; may be repeated.")
     ] = None,
-    runtime: Annotated[str, typer.Option(metavar="torch|onnx", help="What runs the network.")] = "torch",
+    runtime: Annotated[
+        str | None,
+        typer.Option(metavar="torch|onnx", help="What runs the network.  [default: onnx for an export, else torch]"),
+    ] = None,
     max_body: Annotated[int, typer.Option(min=1024, help="Bytes of a request.")] = Limits.max_body,
     max_pixels: Annotated[int, typer.Option(min=1, help="Pixels of a picture.")] = Limits.max_pixels,
     max_k: Annotated[int, typer.Option(min=1, help="Matches of a search.")] = Limits.max_k,
@@ -67,6 +71,7 @@ def command(
     except ImportError as problem:
         raise MissingExtraError(f"{first_line(problem)}: pip install 'adsh[serve]'") from None
 
+    runtime = runtime or ("onnx" if is_export(model) else "torch")
     limits = Limits(
         max_body, max_pixels, max_k, max_items, max_queue, max_searches, max_writes, max_batch, max_seconds,
         max_connections,

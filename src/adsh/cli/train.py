@@ -211,7 +211,9 @@ def _shown(ready: Ready) -> dict[str, str]:
         shown["MAP"] = f"{maps}; {ready.evaluation.queries:,} held-out items ask"
         shown["report"] = str(ready.page)
     if ready.put is not None:
-        shown["index"] = f"{ready.index}: {ready.put.new:,} items"
+        put = ready.put
+        before = ", there before" if not put.new else ""
+        shown["index"] = f"{ready.index}: {put.new + put.replaced + put.already:,} items{before}"
     return shown
 
 

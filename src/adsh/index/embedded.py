@@ -277,6 +277,7 @@ class EmbeddedIndex(Index):
             projection = self.projection
             faiss = "faiss" if faiss_module() is not None else "numpy"
             buckets = largest is not None and largest.layout.name == "buckets"
+            radius = -1 if largest is None else largest_radius(self.bits, len(largest.layout.words))
             return {
                 "path": str(self.folder),
                 "items": len(parts),
@@ -284,7 +285,7 @@ class EmbeddedIndex(Index):
                 "model": self.model,
                 "format_version": self._about.format_version,
                 "search": "none" if largest is None else "buckets" if buckets else f"scan ({faiss})",
-                "radius_looked_up": -1 if largest is None else largest_radius(self.bits, len(largest.layout.words)),
+                "radius_looked_up": None if radius < 0 else radius,  # None: no codes are looked up, all are compared
                 "distinct_codes": number_rows(_words(parts))[0] if parts.segments else 0,
                 "vector_dimensions": 0 if projection is None else projection.components.shape[1],
                 "snapshot": state.snapshot or None,
