@@ -21,11 +21,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import numpy as np  # noqa: E402  after the number of threads is set
-import record  # noqa: E402
-import torch  # noqa: E402  loaded, as it is where a model has just coded the queries
+import numpy as np  # noqa: E402  # after the number of threads is set
+import record  # noqa: E402  # the same
+import torch  # noqa: E402  # the same; loaded, as it is where a model has just coded the queries
 
-from adsh import metrics  # noqa: E402
+from adsh import metrics  # noqa: E402  # the same
 
 torch.set_num_threads(1)
 

@@ -15,9 +15,9 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import cli_reference  # noqa: E402
-import http_reference  # noqa: E402
-import results_tables  # noqa: E402
+import cli_reference  # noqa: E402  # after its folder is known
+import http_reference  # noqa: E402  # the same
+import results_tables  # noqa: E402  # the same
 
 ROOT = HERE.parent
 COPIED = "files"  # where in the site they go

@@ -51,8 +51,7 @@ class _SetNumbers(dict[Hashable, int]):
         self.sets: dict[tuple[str, ...], int] = {}
 
     def __missing__(self, written: Hashable) -> int:
-        # a string, or a tuple of tags: what can be a key and is no string
-        parts = written.split(_BETWEEN) if isinstance(written, str) else [str(tag) for tag in written]  # type: ignore[attr-defined]
+        parts = written.split(_BETWEEN) if isinstance(written, str) else [str(tag) for tag in written]  # type: ignore[attr-defined]  # a tuple
         tags = tuple(sorted({part.strip() for part in parts} - {""}))
         number = self[written] = self.sets.setdefault(tags, len(self.sets))
         return number
