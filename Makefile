@@ -9,7 +9,7 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test servers check format docs notebooks screenshots bench dist release clean
+.PHONY: help install demo test coverage servers check format docs notebooks screenshots bench dist release clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -34,6 +34,9 @@ demo: $(VENV)/.dev  ## train on handwritten digits and write demo-report/report.
 
 test: $(VENV)/.dev  ## run the tests, file by file on all cores
 	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+
+coverage: $(VENV)/.dev  ## run the tests and say which lines and branches of src/ they leave out; less than 95 % fails
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term --cov-report=html $(ARGS)
 
 $(VENV)/.servers: $(VENV)/.dev
 	$(PIP) -e '.[milvus-test]'
@@ -88,4 +91,4 @@ release: dist  ## the same, tried on the oldest and on the newest supported Pyth
 	$(BIN)/python .ci/try_dist.py --both
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build site htmlcov .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

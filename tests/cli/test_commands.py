@@ -134,6 +134,25 @@ def test_help_has_an_example_and_needs_no_torch(verb):
     assert "Example:" in ended.stdout or not verb
 
 
+def test_every_verb_has_an_example_and_a_line_that_fits_its_list(adsh):
+    import typer
+
+    from adsh.cli.app import ORDER, app
+
+    group = typer.main.get_command(app)
+    assert set(group.commands) == set(ORDER)  # one that is missing there would break the help
+    assert group.list_commands(None) == list(ORDER)
+    verbs = list(group.commands.items())
+    verbs += [
+        (f"{name} {sub}", one) for name, command in verbs for sub, one in getattr(command, "commands", {}).items()
+    ]
+    assert len(verbs) > 20
+    for name, command in verbs:
+        assert command.epilog.startswith(f"Example:  adsh {name}"), name
+    for listing in (adsh("--help").out, adsh("index", "--help").out, adsh("data", "--help").out):
+        assert "..." not in listing.partition("Commands:")[2]
+
+
 def test_the_version_and_bare_help(adsh):
     assert adsh("--version").out == f"adsh {package.__version__}\n"
     ended = adsh()

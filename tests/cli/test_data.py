@@ -23,8 +23,8 @@ def test_info_tells_what_a_source_holds(tmp_path):
     for line in (
         "items         1,797",
         "classes       10",
-        "label_sets    10",
-        "similar_rate  0.0995",
+        "label sets    10",
+        "similar rate  0.0995",
         "duplicates    0",
     ):
         assert line in text
@@ -37,7 +37,7 @@ def test_info_tells_what_a_source_holds(tmp_path):
 def test_info_takes_arrays_with_and_without_labels(tmp_path):
     np.save(tmp_path / "f.npy", np.zeros((4, 3)))
     np.save(tmp_path / "y.npy", np.array([0, 0, 1, 1]))
-    assert re.search(r"similar_rate +none", run("info", tmp_path / "f.npy").output)
+    assert re.search(r"similar rate +none", run("info", tmp_path / "f.npy").output)
     told = json.loads(run("info", tmp_path / "f.npy", "--labels", tmp_path / "y.npy", "--json").stdout)
     assert (told["similar_rate"], told["duplicates"]) == (pytest.approx(1 / 3), 3)
 

@@ -17,6 +17,7 @@ def test_what_cannot_be_served_is_told_in_one_line(adsh, refused, blob_file, tmp
     assert adsh("index", "build", "index", "--model", "model0").status == 0
     assert "codes of two models cannot be compared" in refused("serve", "model1", "index")
     assert "there is no index at" in refused("serve", "model0", "none")
+    assert "there is no index at model0/index" in refused("serve", "model0")  # where train puts it
     assert "give --token" in refused("serve", "model0", "index", "--host", "0.0.0.0")
     assert "header cannot carry" in refused("serve", "model0", "index", "--token", "a b")
     assert "is no folder" in refused("serve", "model0", "index", "--images", "none")

@@ -13,6 +13,7 @@ import warnings
 from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
 from ..errors import AdshError, AdshWarning, PeerLostError, first_line
@@ -37,8 +38,22 @@ from .show import Stopped, say
 
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this typer keeps click
 
+# In the order of `adsh --help`: what people do first comes first.
+ORDER = (
+    *("demo", "train", "search", "index", "serve", "evaluate", "info", "data", "encode", "features", "export"),
+    *("compare", "reproduce", "doctor"),
+)
+
+
+class _Ordered(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The verbs, in that order."""
+        return sorted(super().list_commands(ctx), key=ORDER.index)
+
+
 app = typer.Typer(
     name="adsh",
+    cls=_Ordered,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich alone would take the time that help may take

@@ -56,7 +56,7 @@ def info(
         listed = {"bad": as_records(read.bad)} if read.bad else {}
         as_json({**told, **listed})
         return
-    facts({name: _words(value) for name, value in told.items()})
+    facts({name.replace("_", " "): _words(value) for name, value in told.items()})
     for key, reason in read.bad:
         print(f"  {key}: {reason}")
 

@@ -18,7 +18,10 @@ def command(
     ] = True,
     json: Json = False,
 ) -> None:
-    """Say what is here, what is missing and how to add it, and try everything out."""
+    """Say what is installed and what is missing, and try it out.
+
+    With the command that adds each missing part. Status 2 where what is installed does not work.
+    """
     from .. import doctor
 
     told, device, parts, folders = doctor.versions(), doctor.device(), doctor.extras(), doctor.data_folders()

@@ -31,7 +31,10 @@ def command(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     json: Json = False,
 ) -> None:
-    """Make features of images with a network, for quick training and for the methods that take features.
+    """Make features of images once, to train from quickly.
+
+    A network looks at every image; what it saw is written as rows of numbers, for `adsh train` and the methods that
+    take features.
 
     Stopped and run again, it goes on where it was. Labels, keys and class names are written beside, and taken from
     there by adsh train features.npy.

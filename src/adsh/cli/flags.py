@@ -26,4 +26,4 @@ Cache = Annotated[
 CacheSize = Annotated[
     str | None, typer.Option(metavar="8GB", help="The most to keep.  [default: half of the free memory]")
 ]
-Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, …")]
+Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, …  [default: auto]")]

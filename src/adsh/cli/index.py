@@ -33,7 +33,10 @@ Vectors = Annotated[
 
 @app.callback(invoke_without_command=True, epilog="Example:  adsh index build photos.index --model photos-48bits")
 def index(context: typer.Context) -> None:
-    """Make an index, put items in, take them out, and see that it is whole."""
+    """Make an index, put items in and take them out.
+
+    `adsh train` makes one of pictures by itself, in the model's folder; the model's folder may be given for it.
+    """
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -80,7 +83,7 @@ def add(
     ] = False,
     vectors: Annotated[bool | None, typer.Option(help="The same as for build.  [default: as the index has it]")] = None,
     again: Annotated[bool, typer.Option("--again", help="Code those anew that are there already.")] = False,
-    prefix: Annotated[str, typer.Option(help="What the keys begin with.")] = "",
+    prefix: Annotated[str, typer.Option(help="What the keys begin with: new/ keeps two folders apart.")] = "",
     skip_bad: SkipBad = None,
     workers: Workers = None,
     device: Device = None,
@@ -120,7 +123,10 @@ def remove(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Take items out by their keys."""
+    """Take items out by their keys.
+
+    A key is what `adsh search` shows: the path below the folder that was put in. Status 2 where none is there.
+    """
     from ..errors import InputError
     from ..index_folder import open_existing
 
@@ -163,7 +169,10 @@ def info(location: Location, json: Json = False) -> None:
 
 @app.command(epilog="Example:  adsh index verify photos.index")
 def verify(location: Location, json: Json = False) -> None:
-    """Read everything and say whether it is whole; status 2 where it is not."""
+    """Read everything and say whether it is whole.
+
+    Status 2 where it is not.
+    """
     from ..errors import FolderError
     from ..index_folder import open_existing
 
@@ -179,7 +188,10 @@ def verify(location: Location, json: Json = False) -> None:
 
 @app.command(epilog="Example:  adsh index compact photos.index")
 def compact(location: Location, json: Json = False) -> None:
-    """Tidy what changes have left, so that opening and searching are fastest; the files may grow by it."""
+    """Tidy what changes have left.
+
+    Opening and searching are fastest then; the files may grow by it.
+    """
     from ..index_folder import open_existing
 
     with open_existing(location) as index:
@@ -198,9 +210,10 @@ def copy(
     target: Annotated[str, typer.Argument(metavar="TO", help="Where to: an empty place, or an interrupted copy.")],
     json: Json = False,
 ) -> None:
-    """Copy an index to another place, of any kind, and see that both find the same.
+    """Copy an index to another place, of any kind.
 
-    What is there already is left, so that an interrupted command goes on when it is repeated.
+    Both are asked the same afterwards, to see that they find the same. What is there already is left, so that an
+    interrupted command goes on when it is repeated.
     """
     from ..index_copy import copy as copied_to
 

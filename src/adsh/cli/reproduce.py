@@ -53,7 +53,7 @@ def command(
     device: Device = None,
     json: Json = False,
 ) -> None:
-    """Make the tables and figures of the paper, and some more, on your data.
+    """Make the paper's tables and figures, and a few more.
 
     A cell is a method at one code length with one seed. Cells that are done are kept in OUT/cells and never run again:
     stopped, the same command goes on. Each experiment leaves its rows as WHAT.json, tables as WHAT.md and WHAT.tex with

@@ -8,21 +8,24 @@ from typing import Annotated
 
 import typer
 
+from ..model_config import INDEX
 from ..onnx_folder import is_export
 from ..serve.limits import Limits
 from .flags import Device, Json
 from .show import as_json, facts
 
-EXAMPLE = "adsh serve photos-48bits photos-48bits/index --images photos/"
+EXAMPLE = "adsh serve photos-48bits --images photos/"
 
 
 def command(
     model: Annotated[Path, typer.Argument(help="A folder that a model was saved in, or exported to.")],
-    index: Annotated[str, typer.Argument(help="The index's folder.")],
-    host: Annotated[str, typer.Option(help="Where to listen; others reach 127.0.0.1 only from this machine.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8000,
+    index: Annotated[
+        str | None, typer.Argument(help="The index: a folder or an address.  [default: MODEL/index]")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen at; 127.0.0.1 is reached from this machine only.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes any that is free.")] = 8000,
     token: Annotated[
         str | None, typer.Option(envvar="ADSH_TOKEN", show_envvar=True, help="What every request must bear.")
     ] = None,
@@ -71,6 +74,7 @@ def command(
     except ImportError as problem:
         raise MissingExtraError(f"{first_line(problem)}: pip install 'adsh[serve]'") from None
 
+    index = index or str(model / INDEX)
     runtime = runtime or ("onnx" if is_export(model) else "torch")
     limits = Limits(
         max_body, max_pixels, max_k, max_items, max_queue, max_searches, max_writes, max_batch, max_seconds,

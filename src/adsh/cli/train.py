@@ -16,7 +16,7 @@ from .show import ReadingBar, Stopped, TrainingBar, as_json, facts, list_bad, re
 if TYPE_CHECKING:
     from ..ready import Ready
 
-EXAMPLE = "adsh train digits --bits 24 --network tiny --checkpoint-every 1 --out digits-24"
+EXAMPLE = "adsh train photos/ --bits 32 --out model"
 
 
 def command(
@@ -30,7 +30,11 @@ def command(
         str | None, typer.Option(metavar="NAME=VALUE,…", help="Options of another method than adsh: rounds=10.")
     ] = None,
     network: Annotated[
-        str | None, typer.Option(help="mlp, linear for features; tiny, efficientnet_lite0, frozen:NAME, … for images.")
+        str | None,
+        typer.Option(
+            help="mlp, linear for features; tiny, efficientnet_lite0, frozen:NAME, … for images.  "
+            "[default: what suits data and machine]"
+        ),
     ] = None,
     weights: Annotated[
         str | None, typer.Option(help="A file the network starts from: .pth, .safetensors, .npz.")
@@ -38,20 +42,29 @@ def command(
     preset: Annotated[
         str | None, typer.Option(help="modern, fast, paper, authors-matlab or authors-pytorch.  [default: modern]")
     ] = None,
-    outer: Annotated[int | None, typer.Option(help="Outer iterations, T_out of the paper.")] = None,
-    inner: Annotated[int | None, typer.Option(help="Epochs over the sample in each, T_in.")] = None,
-    samples: Annotated[int | None, typer.Option(help="Points sampled an outer iteration, m.")] = None,
-    gamma: Annotated[float | None, typer.Option(help="Weight of |v - u|^2, eq. (4).")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Mini-batch.")] = None,
-    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    outer: Annotated[
+        int | None, typer.Option(help="Outer iterations, T_out of the paper.  [default: the preset's]")
+    ] = None,
+    inner: Annotated[
+        int | None, typer.Option(help="Epochs over the sample in each, T_in.  [default: the preset's]")
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Points sampled an outer iteration, m.  [default: the preset's]")
+    ] = None,
+    gamma: Annotated[float | None, typer.Option(help="Weight of |v - u|^2, eq. (4).  [default: the preset's]")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Items of a mini-batch.  [default: the preset's]")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate.  [default: the preset's]")] = None,
     compile: Annotated[
         bool | None,
         typer.Option(help="On a GPU, compile the network first: a minute, then faster steps.  [default: the preset's]"),
     ] = None,
     unlabelled: Annotated[
-        str | None, typer.Option(help="network or dissimilar: what points without a label are.")
+        str | None,
+        typer.Option(help="Items without a label: coded by the network, or dissimilar to all.  [default: network]"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="The same seed, data and machine give the same bytes.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="The same seed, data and machine give the same bytes.  [default: 0]")
+    ] = None,
     device: Device = None,
     processes: Annotated[
         int | None,
@@ -60,9 +73,10 @@ def command(
     root: Root = None,
     labels: Labels = None,
     protocol: Annotated[
-        str | None, typer.Option(help="holdout: a tenth of the items ask. all: nobody does. Or 59k, paper, …")
+        str | None,
+        typer.Option(help="holdout: a tenth of the items ask. all: nobody does. Or 59k, paper, …  [default: holdout]"),
     ] = None,
-    split_seed: Annotated[int | None, typer.Option(help="The seed the split is drawn from.")] = None,
+    split_seed: Annotated[int | None, typer.Option(help="The seed the split is drawn from.  [default: 0]")] = None,
     size: Size = None,
     skip_bad: SkipBad = None,
     skip_copies: Annotated[
@@ -92,9 +106,10 @@ def command(
 ) -> None:
     """Learn the codes of a source, and a network for new items.
 
-    The folder gets the model, run.toml with the whole run, split.npz with who asks and who answers, and
-    log.jsonl with every iteration. Images in files are all read once before: those that cannot be read, and images
-    on both sides of the split, stop the run with a list.
+    A folder with a sub-folder a class is all it needs: what is not said is chosen, and told. The folder OUT gets the
+    model, run.toml with the whole run, split.npz with who asks and who answers, and log.jsonl with every iteration.
+    Images in files are all read once before: those that cannot be read, and images on both sides of the split, stop
+    the run with a list.
 
     With --method another method than ADSH is trained, on the training items of the protocol where it has some; the
     names that end in _d learn from the whole database. Those without a network take --options and no network's flags.
