@@ -1,0 +1,50 @@
+"""Figures of the README are those of results/: the ones that are means are computed again here."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .blocks import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+RUNS = json.loads((ROOT / "results/cifar10/summary.json").read_text(encoding="utf-8"))
+
+
+def values(figure: str, **wanted: Any) -> list[float]:
+    return [run[figure] for run in RUNS if all(run[name] == value for name, value in wanted.items())]
+
+
+def shown(some: list[float]) -> str:
+    """.9799 ± .0033, as the README writes it."""
+    return f"{np.mean(some):.4f} ± {np.std(some, ddof=1):.4f}".replace("0.", ".")
+
+
+@pytest.mark.parametrize(
+    ("row", "figure"), [("codes as learned", "map_expected"), ("database coded by the network", "map_network")]
+)
+def test_the_table_of_the_readme_is_that_of_the_results(row, figure):
+    line = next(line for line in README.splitlines() if line.startswith(f"| **adsh, {row}"))
+    cells = [cell.strip().replace("*", "") for cell in line.split("|")[2:-1]]
+    made = [values(figure, preset="modern", network="efficientnet_lite2", bits=bits) for bits in (12, 24, 32, 48)]
+    assert {len(some) for some in made} == {3}
+    assert cells == [shown(some) for some in made]
+
+
+def test_fast_is_as_fast_and_good_as_the_readme_says():
+    text = " ".join(README.split())
+    fast = {"preset": "fast", "network": "efficientnet_lite0", "bits": 24}
+    assert f"takes {np.mean(values('seconds', **fast)):.1f} s of training" in text
+    assert f"MAP {shown(values('map_expected', **fast))} over five splits" in text
+    assert f"{np.mean(values('map_network', **fast)):.4f}"[1:] + " with the database coded by the network" in text
+
+
+def test_every_table_of_figures_in_the_readme_names_its_file():
+    sections = re.split(r"^## ", README, flags=re.MULTILINE)
+    for section in sections:
+        if re.search(r"^\|.*\d\.?\d* ?(?:ms|s)? \|", section, re.MULTILINE):
+            assert re.search(r"\]\(results/[\w/]+\.json\)", section), section.splitlines()[0]
