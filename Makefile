@@ -9,7 +9,7 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test coverage servers check format docs notebooks screenshots bench dist release clean
+.PHONY: help install demo test coverage servers check format docs notebooks screenshots bench built dist release clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -81,13 +81,15 @@ bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exp
 	$(BIN)/python benchmarks/mutated_images.py
 	$(BIN)/python benchmarks/postgres.py
 
-dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/, look into both, and try both in an empty environment
+built: $(VENV)/.dev
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation .
 	$(BIN)/python .ci/check_dist.py
+
+dist: built  ## build the wheel and the source archive into dist/, look into both, and try both in an empty environment
 	$(BIN)/python .ci/try_dist.py
 
-release: dist  ## the same, tried on the oldest and on the newest supported Python at hand
+release: built  ## the same, tried on the oldest and on the newest supported Python at hand
 	$(BIN)/python .ci/try_dist.py --both
 
 clean:  ## remove what the other targets made
