@@ -1,0 +1,48 @@
+"""`adsh encode --engine ray` as typed; the cluster's own work is in tests/test_encode_ray.py and is left out here."""
+
+from __future__ import annotations
+
+import pytest
+
+import adsh as package
+
+from ..data.pictures import random_images, save
+
+pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
+
+
+@pytest.fixture
+def trained(adsh, blob_file):
+    assert adsh("train", blob_file, "--bits", 12, "--outer", 1, "--network", "linear", "--out", "m").status == 0
+    return "m"
+
+
+def test_an_engine_that_is_none_is_refused(refused, trained):
+    assert "--engine spark: choose local or ray" in refused("encode", trained, "digits", "--engine", "spark")
+
+
+def test_what_the_cluster_did_is_told(adsh, trained, tmp_path, monkeypatch):
+    from adsh import encode_ray
+
+    for at in range(3):
+        save(tmp_path / f"pictures/a/{at}.png", random_images(1, 8, 8, seed=at)[0])
+    asked = []
+
+    def on_no_cluster(job, *, index, on_done, **where):
+        asked.append((job.bits, job.source, index, where))
+        on_done(2, 2)
+        return encode_ray.Result(2, 1, items=2, seconds=0.5, bad=["a/2.png: no picture"])
+
+    monkeypatch.setattr(encode_ray, "encode_by_ray", on_no_cluster)
+    flags = ("--engine", "ray", "--partition", 2, "--actors", 3, "--out", "coded")
+    told = adsh("encode", trained, "pictures", *flags, "--index", "i", "--json")
+    assert told.status == 0, told.err
+    assert {name: told.json[name] for name in ("partitions", "there_before", "items", "bits", "unreadable")} == {
+        "partitions": 2, "there_before": 1, "items": 2, "bits": 12, "unreadable": ["a/2.png: no picture"],
+    }  # fmt: skip
+    bits, _, index, where = asked[0]
+    assert (bits, index.bits, where["actors"]) == (12, 12, 3)
+    assert package.open_index("i").model is not None  # codes of another model are refused from now on
+    said = adsh("encode", trained, "pictures", *flags).out
+    assert "there before  1" in said
+    assert "  a/2.png: no picture" in said

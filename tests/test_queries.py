@@ -1,0 +1,53 @@
+"""What a search is asked with, and what is said of what cannot be asked with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adsh.errors import InputError
+from adsh.queries import conditions, open_queries
+
+from .data.pictures import random_images, save
+
+
+def test_rows_of_several_files_are_asked_one_by_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("two.npy", np.arange(8.0).reshape(2, 4))
+    np.save("one.npy", np.arange(4.0))  # a vector is one row
+    queries = open_queries(["two.npy", "one.npy"])
+    assert list(queries.keys) == ["two.npy[0]", "two.npy[1]", "one.npy"]
+    assert queries[2].tolist() == [0, 1, 2, 3]
+
+
+def test_what_cannot_be_asked_with_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "cat.png", random_images(1, 8, 8)[0])
+    np.save("four.npy", np.zeros((2, 4)))
+    np.save("five.npy", np.zeros((2, 5)))
+    np.save("text.npy", np.array(["a"]))
+    (tmp_path / "no.npy").write_text("no array")
+    (tmp_path / "folder").mkdir()
+    for given, said in (
+        (["nowhere.png"], "nowhere.png does not exist"),
+        (["folder"], "folder is a folder: give pictures"),
+        (["cat.png", "four.npy"], "ask with one kind at a time"),
+        (["no.npy"], "no.npy is no NumPy file of numbers"),
+        (["text.npy"], "holds <U1 of shape (1,)"),
+        (["four.npy", "five.npy"], "unlike shapes"),
+    ):
+        with pytest.raises(InputError) as problem:
+            open_queries(given)
+        assert said in str(problem.value)
+
+
+def test_conditions_are_read_as_people_write_them():
+    assert conditions([]) is None
+    assert conditions(["class=cat", "year>=2000", "year < 2010"]) == {
+        "class": {"eq": "cat"},
+        "year": {"ge": 2000, "lt": 2010},
+    }
+    assert conditions(["class!=7"]) == {"class": {"not_in": [7, "7"]}}  # the number, and the name of a class
+    for wrong, said in ((["cat"], "give FIELD=VALUE"), (["a=1", "a=2"], "is given twice")):
+        with pytest.raises(InputError, match=said):
+            conditions(wrong)
