@@ -115,6 +115,16 @@ def test_what_finds_nothing_by_a_slip_is_told(adsh, index, refused):
     assert f"name the index first, adsh search INDEX {picture} {picture}" in refused("search", picture, picture)
 
 
+def test_a_search_that_cannot_be_is_refused(adsh, index, refused):
+    picture = "new/cat/60.jpg"
+    assert 'ranking=\'far\': choose "hamming" or "asymmetric"' in refused("search", index, picture, "--ranking", "far")
+    by_outputs = ("search", index, picture, "--radius", 2, "--ranking", "asymmetric")
+    assert "a radius counts bits" in refused(*by_outputs)
+    assert adsh("index", "build", "bare", "--model", "m", "--no-vectors").status == 0
+    assert "holds no vectors to order ties by" in refused("search", "bare", picture, "--rerank")
+    assert "no.png does not exist" in refused("search", index, "no.png")
+
+
 def test_unreadable_files_are_listed_and_what_was_put_in_before_stays(adsh, index, refused, tmp_path):
     (tmp_path / "new/dog/text.png").write_text("no picture")
     assert "text.png" in refused("index", "add", index, "new")

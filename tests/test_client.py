@@ -1,0 +1,89 @@
+"""The client without a service: what it refuses, what it asks for, and how it tells that nobody answers."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from adsh.client import Client, ServiceError
+
+
+@pytest.fixture
+def answers():
+    """A server that answers with the status and body it is told, and notes what it was asked."""
+    told = {"status": 200, "body": b"{}", "asked": []}
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told["asked"].append(f"{self.command} {self.path}")
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response(told["status"])
+            self.send_header("Content-Length", str(len(told["body"])))
+            self.end_headers()
+            self.wfile.write(told["body"])
+
+        do_POST = do_PUT = do_DELETE = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        told["url"] = f"http://127.0.0.1:{server.server_port}/below/"
+        yield told
+        server.shutdown()
+        thread.join()
+
+
+def test_what_cannot_be_asked_is_refused_before_anything_is_sent():
+    for address in ("127.0.0.1:8000", "ftp://there", "http://"):
+        with pytest.raises(ValueError, match="is no address of a service"):
+            Client(address)
+    client = Client("https://127.0.0.1:1")
+    with pytest.raises(ValueError, match="give one of image, key and code"):
+        client.search(key="a", code="00")
+    with pytest.raises(ValueError, match="give one of image and code"):
+        client.add("a")
+
+
+def test_keys_are_whole_in_the_address_and_404_is_an_answer(answers):
+    with Client(answers["url"]) as client:
+        answers["body"] = json.dumps({"items": 2}).encode()
+        assert client.info() == {"items": 2}
+        client.add("a/b c", code=b"\x01\xff")
+        answers["body"] = b"\x89PNG"
+        assert client.image("a/b c") == b"\x89PNG"
+        answers.update(status=404, body=b'{"detail": "there is none"}')
+        assert client.get("a/b c") is None
+        assert client.remove("a/b c") is False
+        assert client.ready() is False
+    key = "/below/v1/items/a%2Fb%20c"
+    assert answers["asked"] == [
+        "GET /below/v1/info", f"PUT {key}", f"GET {key}/image", f"GET {key}", f"DELETE {key}", "GET /below/readyz",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", [b"<html>a proxy", b"[]", b"{}"])
+def test_a_refusal_that_is_not_the_services_own_is_told_by_its_status(answers, body):
+    answers.update(status=502, body=body)
+    with Client(answers["url"]) as client:
+        for ask in (client.info, lambda: client.get("a"), lambda: client.remove("a")):
+            with pytest.raises(ServiceError, match="the service answered with status 502") as problem:
+                ask()
+            assert problem.value.status == 502
+
+
+def test_nobody_there_is_one_sentence():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    client = Client(f"http://127.0.0.1:{port}", timeout=5)
+    assert client.ready() is False
+    with pytest.raises(ServiceError, match=r"did not answer \(.*refused\): is it running\?$"):
+        client.info()
+    with pytest.raises(ServiceError, match="or is the request too large for it"):
+        client.search(b"x" * (1 << 21))
