@@ -14,7 +14,7 @@ def page(described: dict[str, Any]) -> str:
     """The description as HTML."""
     schemas = described["components"]["schemas"]
     routes = [(path, method, one) for path, some in described["paths"].items() for method, one in some.items()]
-    parts = [_route(path, method, one) for path, method, one in routes]
+    parts = [*(_route(path, method, one) for path, method, one in routes), _answers(routes)]
     parts += [f"<h2>{_text(name)}</h2>{_fields(one)}" for name, one in sorted(schemas.items()) if "properties" in one]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>adsh: the API</title>'
@@ -37,11 +37,14 @@ def _route(path: str, method: str, one: dict[str, Any]) -> str:
         for example in (content.get("examples") or {"": {"value": content.get("example")}}).values():
             if example.get("value") is not None:
                 told.append(f"<pre>{_text(json.dumps(example['value'], ensure_ascii=False))}</pre>")
-    answers = "".join(
-        f"<tr><td>{status}</td><td>{_text(answer['description'])}</td></tr>"
-        for status, answer in one["responses"].items()
-    )
-    return "".join([*told, f"<table><tr><th>status</th><th>when</th></tr>{answers}</table>"])
+    return "".join([*told, f"<p>Answers {', '.join(one['responses'])}.</p>"])
+
+
+def _answers(routes: list[tuple[str, str, dict[str, Any]]]) -> str:
+    """What each status means; the same for all routes."""
+    meant = {status: answer["description"] for _, _, one in routes for status, answer in one["responses"].items()}
+    rows = "".join(f"<tr><td>{status}</td><td>{_text(meant[status])}</td></tr>" for status in sorted(meant))
+    return f"<h2>Answers</h2><table><tr><th>status</th><th>when</th></tr>{rows}</table>"
 
 
 def _fields(schema: dict[str, Any]) -> str:
@@ -64,7 +67,7 @@ def _kind(schema: dict[str, Any]) -> str:
     if schema.get("type") == "array":
         return f"a list of {_kind(schema.get('items', {}))}"
     known = schema.get("format") or schema.get("type") or "anything"
-    bounds = [f"{sign} {schema[name]}" for name, sign in (("minimum", "≥"), ("maximum", "≤")) if name in schema]
+    bounds = [f"{sign} {schema[name]:g}" for name, sign in (("minimum", "≥"), ("maximum", "≤")) if name in schema]
     return _text(", ".join([str(schema.get("const", known)), *bounds]))
 
 
