@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,12 @@ class ADSH(DeepModel):
             checkpoint_every=checkpoint_every, resume=resume, overwrite=overwrite, features=features,
         )  # fmt: skip
         return self
+
+    @property
+    def known_labels(self) -> tuple[Hashable, ...]:
+        """Every label that the database had; none after a fit on a given similarity."""
+        self._check_fitted()
+        return () if self._new_labels is None else tuple(self._new_labels.database.names)
 
     def code_for(self, labels: Any) -> Codes:
         """(n, bytes) codes for new labelled items without their images.

@@ -123,6 +123,7 @@ def add(
         what = f"{source.name} has no labels" if whole.labels is None else "this method has no codes for labels"
         raise InputError(f"{what}: let the network code the items, without --by-label")
     fitted = for_model(whole, model.input_shape_, workers)
+    _check_classes(model, whole)
 
     def coded(indices: NDArray[np.int64]) -> tuple[Dataset, Codes, Vectors, list[tuple[str, str]]]:
         some = fitted.subset(indices)
@@ -139,6 +140,18 @@ def add(
         return some, _by_label(model, some) if by_label else codes, features if vectors else None, bad
 
     return _put(index, len(whole), whole, source, coded, again=again, prefix=prefix, report=report)
+
+
+def _check_classes(model: Fitted, whole: Dataset) -> None:
+    """Warns of classes that the model was never told of."""
+    known = {str(name) for name in model.known_labels} if isinstance(model, ADSH) else set()
+    new = [] if whole.labels is None else [str(name) for name in whole.labels.names if str(name) not in known]
+    if known and new:
+        warnings.warn(
+            f"the model was not trained on {_some(new)}: such items are coded poorly; train again with them",
+            AdshWarning,
+            stacklevel=3,
+        )
 
 
 def open_for(location: str, model: Path) -> Index:

@@ -91,6 +91,14 @@ def test_add_codes_new_items_by_the_network_or_by_their_labels_and_repeats_nothi
     assert adsh("index", "verify", index).status == 0
 
 
+def test_classes_that_were_never_trained_are_told(adsh, index, tmp_path):
+    assert adsh("index", "add", index, "new").err == ""
+    (tmp_path / "new/dog").rename(tmp_path / "new/wolf")
+    told = adsh("index", "add", index, "new", "--prefix", "more/")
+    assert "note: the model was not trained on wolf: such items are coded poorly" in told.err
+    assert package.load("m").known_labels == ("cat", "dog")
+
+
 def test_taking_out_what_is_not_there_is_told(adsh, index, refused):
     key = f"cat/{next(at for at in range(0, 60, 2) if package.open_index(index).get([f'cat/{at:02}.jpg'])[0]):02}.jpg"
     told = adsh("index", "remove", index, key, "cat/one.jpg")
