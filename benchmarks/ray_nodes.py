@@ -72,15 +72,16 @@ def processes(node):
     return found
 
 
-def kill_one_at_work(nodes):
+def kill_one_at_work(nodes, coding):
     """SIGKILL to every process of the first node that is seen coding; what was seen of it."""
-    while True:
+    while coding.poll() is None:
         for number, node in enumerate(nodes):
             there = processes(node)
             if any(AT_WORK in name for name in there.values()):
                 for pid in there:
                     os.kill(pid, signal.SIGKILL)
                 return {"node": number + 2, "processes_killed": len(there)}
+    raise RuntimeError(f"it ended before a node was killed: {coding.communicate()[1]}")
 
 
 def by_cluster(model, photos, out):
@@ -94,7 +95,7 @@ def by_cluster(model, photos, out):
         parts = CodedParts(str(out), BITS)
         while len(parts.done()) < IMAGES // PARTITION // 4 and coding.poll() is None:
             time.sleep(0.01)
-        killed = kill_one_at_work(nodes) | {"partitions_done_before": len(parts.done())}
+        killed = kill_one_at_work(nodes, coding) | {"partitions_done_before": len(parts.done())}
         print(killed, flush=True)
         told, problem = coding.communicate()
         assert coding.returncode == 0, problem
