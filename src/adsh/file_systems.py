@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .address import secrets_of, shown
+from .address import secrets_of, shown, without_secrets
 from .errors import AdshError, InputError, MissingExtraError, first_line
 
 _PATIENCE = "retry_limit_seconds=60"  # Google's client tries for 15 minutes by itself
@@ -22,18 +22,12 @@ def file_system(address: str) -> tuple[Any, str]:
         return fs.LocalFileSystem(), address
     if address.startswith(("gs://", "gcs://")) and "retry_limit_seconds" not in address:
         address += ("&" if "?" in address else "?") + _PATIENCE
+    secrets = secrets_of(address)
     with told_as(
-        lambda why: InputError(f"{shown(address)} cannot be used ({_without_secrets(why, address)}): check the address")
+        lambda why: InputError(f"{shown(address)} cannot be used ({without_secrets(why, secrets)}): check the address")
     ):
         filesystem, path = fs.FileSystem.from_uri(address)
     return filesystem, path
-
-
-def _without_secrets(reason: str, address: str) -> str:
-    """The reason, without what must not be told of the address."""
-    for secret in secrets_of(address):
-        reason = reason.replace(secret, "...")
-    return reason
 
 
 @contextmanager
