@@ -25,8 +25,12 @@ from .where import Where
 Found = tuple[str, float, str, str | None]  # key, distance, code, metadata
 
 _MORE = 8  # times as many items are looked at, where a filter refused too many
+# Every code has an item, so the nearest `reach` codes are enough: where codes are many, few are kept and counted.
 _NEAREST: LiteralString = """
-far AS MATERIALIZED (SELECT code, items, code <~> %s::bit({bits}) AS distance FROM {codes}),
+most AS (SELECT max(distance) AS distance
+         FROM (SELECT code <~> %s::bit({bits}) AS distance FROM {codes} ORDER BY distance LIMIT %s) AS first),
+far AS MATERIALIZED (SELECT * FROM (SELECT code, items, code <~> %s::bit({bits}) AS distance FROM {codes}) AS known
+                     WHERE distance <= (SELECT distance FROM most)),
 levels AS (SELECT distance, sum(sum(items)) OVER (ORDER BY distance) - sum(items) AS before FROM far GROUP BY distance),
 near AS (SELECT code, distance FROM far JOIN levels USING (distance) WHERE before < %s)
 """
@@ -61,12 +65,15 @@ class Search:
     def top(self, query: Query, code: str, k: int, offset: int, vector: NDArray[np.int8] | None) -> Matches:
         """The nearest k after the first `offset`; ties in the order of insertion, or of a vector's distance."""
         wanted = reach = limit = k + offset
-        total = self.tables.count(self.connection)
+        total = None  # a sum over all codes: asked for where it is needed
         while True:
             near, values = self._nearest(query, code, reach)
             rows = self._items(near, values, limit, vector)
             kept = self._accepted(rows)
-            if len(kept) >= wanted or (reach >= total and len(rows) < limit):
+            enough = len(kept) >= wanted
+            if total is None and not enough:
+                total = self.tables.count(self.connection)
+            if enough or total is None or (reach >= total and len(rows) < limit):
                 return as_matches(kept[offset:wanted], query.table is not None)
             if reach >= total:
                 limit *= _MORE  # PostgreSQL let more through than the filter does
@@ -85,7 +92,7 @@ class Search:
 
     def _nearest(self, query: Query, code: str, reach: int) -> tuple[LiteralString, list[Any]]:
         if query.table is None:
-            return _NEAREST, [code, reach]
+            return _NEAREST, [code, reach, code, reach]
         if "codes" not in self._cache:
             found = self.connection.execute(self.tables.sql("SELECT code::text, items FROM {codes}")).fetchall()
             texts, counts = [row[0] for row in found], np.array([row[1] for row in found], dtype=np.int64)
