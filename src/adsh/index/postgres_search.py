@@ -45,6 +45,11 @@ FROM near CROSS JOIN LATERAL (SELECT key, place, metadata FROM {items}
                               WHERE {items}.code = near.code AND {wanted} ORDER BY place LIMIT %s) AS item
 ORDER BY near.distance, item.place LIMIT %s
 """
+_JOINED: LiteralString = """
+SELECT item.key, near.distance, near.code::text, item.metadata::text
+FROM near JOIN {items} AS item ON item.code = near.code AND {wanted}
+ORDER BY near.distance, item.place LIMIT %s
+"""
 _BY_VECTOR: LiteralString = """
 SELECT item.key, near.distance, near.code::text, item.metadata::text
 FROM near JOIN {items} AS item ON item.code = near.code AND {wanted}
@@ -60,6 +65,7 @@ class Search:
     tables: Tables
     bits: int
     where: Where | None
+    distributed: bool = False  # Citus takes no LATERAL with a LIMIT: all items of the nearest codes are read there
     _cache: dict[str, Any] = field(default_factory=dict)
 
     def top(self, query: Query, code: str, k: int, offset: int, vector: NDArray[np.int8] | None) -> Matches:
@@ -111,11 +117,14 @@ class Search:
         self, near: LiteralString, values: list[Any], limit: int | None, vector: NDArray[np.int8] | None
     ) -> list[Found]:
         wanted, parameters = condition(self.where)
-        statement = "WITH " + near + (_FIRST if vector is None else _BY_VECTOR)
-        last = [limit, limit] if vector is None else [as_halfvec(vector), limit]
-        rows = self.connection.execute(
-            self.tables.sql(statement, bits=sql.Literal(self.bits), wanted=wanted), [*values, *parameters, *last]
-        )
+        items: LiteralString = _FIRST
+        last: list[Any] = [limit, limit]
+        if vector is not None:
+            items, last = _BY_VECTOR, [as_halfvec(vector), limit]
+        elif self.distributed:
+            items, last = _JOINED, [limit]
+        statement = self.tables.sql("WITH " + near + items, bits=sql.Literal(self.bits), wanted=wanted)
+        rows = self.connection.execute(statement, [*values, *parameters, *last])
         return rows.fetchall()
 
 
