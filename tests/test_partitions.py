@@ -93,7 +93,10 @@ def test_a_file_that_is_gone_is_a_bad_picture_and_a_store_that_fails_is_not(phot
 def test_a_path_means_the_same_to_who_works_in_another_folder(photos, monkeypatch):
     monkeypatch.chdir(photos.parent)
     assert partitioned("photos", size=3).source == str(photos)
-    assert partitioned("digits", size=3).source == "digits"
+    (photos.parent / "digits").mkdir()
+    assert partitioned("digits", size=3).source == "digits"  # a name goes before a folder, as everywhere
+    monkeypatch.setenv("ADSH_DATA", "there")
+    assert partitioned("cifar10", size=3).root == str(photos.parent / "there" / "cifar10")  # of this machine's settings
 
 
 def test_which_parts_an_index_holds_is_a_short_text():

@@ -19,6 +19,7 @@ from PIL import Image
 from .address import shown
 from .data import Dataset, open_source
 from .data.images import SUFFIXES, decode
+from .data.sources import NAMED, source_root
 from .errors import FolderError, InputError
 from .file_systems import file_system, told_as
 
@@ -204,11 +205,17 @@ def partitioned(
         return OfParquet(_for_all(source.removeprefix("parquet+")), keys, images)
     if "://" in source:
         return OfFiles(source, size)
+    if source in NAMED:  # even where a folder here has that name
+        return OfItems(
+            source,
+            root if source == "digits" else str(source_root(source, Path(root) if root else None).absolute()),
+            size,
+        )
     return OfItems(_for_all(source), root and _for_all(root), size)
 
 
 def _for_all(name: str) -> str:
-    """A path that means the same in every folder that others may work in; a name of a source as it is."""
+    """A path that means the same in every folder that others may work in; what is none is told when it is opened."""
     return str(Path(name).absolute()) if Path(name).exists() else name
 
 
