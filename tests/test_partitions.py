@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from adsh.data import open_source
-from adsh.errors import InputError
+from adsh.errors import FolderError, InputError
 from adsh.hamming.bits import bytes_for
 from adsh.partitions import partitioned
 from tests.data.pictures import random_images, save
@@ -20,6 +20,7 @@ pyarrow = pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
 from pyarrow import parquet  # noqa: E402  # after the check that it is there
 
 from adsh.coded_parts import CodedParts  # noqa: E402  # the same
+from adsh.parts_into_index import as_ranges, numbers_of  # noqa: E402  # the same
 
 
 @pytest.fixture
@@ -62,8 +63,46 @@ def test_rows_of_parquet_are_pictures(tmp_path):
     source = partitioned(str(path), keys="id", images="bytes")
     assert source.count == 3
     np.testing.assert_array_equal(list(everything(source).values()), images)
+    paths = pyarrow.table({"key": ["a"], "image": ["/etc/hostname"]})  # a path is not opened, wherever it is read
+    parquet.write_table(paths, tmp_path / "paths.parquet")
+    with pytest.raises(InputError, match="a of .* has no bytes of an image file"):
+        everything(partitioned(str(tmp_path / "paths.parquet")))
+    as_dataset = pyarrow.table({"key": ["a"], "image": [{"bytes": files[0], "path": None}]})
+    parquet.write_table(as_dataset, tmp_path / "struct.parquet")
+    np.testing.assert_array_equal(everything(partitioned(str(tmp_path / "struct.parquet")))["a"], images[0])
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    with pytest.raises(FolderError, match=r"broken.parquet cannot be read"):
+        partitioned(str(tmp_path / "broken.parquet"))
     with pytest.raises(InputError, match="has no column 'image': it has id, bytes; name them with --key-column"):
         partitioned(str(path), keys="id")
+
+
+def test_a_file_that_is_gone_is_a_bad_picture_and_a_store_that_fails_is_not(photos):
+    """The first may be left out; of the second nothing is known, so a partition must not be noted as done."""
+    source = partitioned(f"file://{photos}", size=7)
+    named = dict(source.read(0))
+    (photos / "cat" / "0.png").unlink()
+    with pytest.raises(InputError, match=r"0.png is gone since"):
+        named["cat/0.png"]()
+    (photos / "dog" / "1.png").unlink()
+    (photos / "dog" / "1.png").mkdir()
+    with pytest.raises(FolderError, match=r"1.png cannot be read"):
+        named["dog/1.png"]()
+
+
+def test_a_path_means_the_same_to_who_works_in_another_folder(photos, monkeypatch):
+    monkeypatch.chdir(photos.parent)
+    assert partitioned("photos", size=3).source == str(photos)
+    (photos.parent / "digits").mkdir()
+    assert partitioned("digits", size=3).source == "digits"  # a name goes before a folder, as everywhere
+    monkeypatch.setenv("ADSH_DATA", "there")
+    assert partitioned("cifar10", size=3).root == str(photos.parent / "there" / "cifar10")  # of this machine's settings
+
+
+def test_which_parts_an_index_holds_is_a_short_text():
+    assert as_ranges([3, 0, 1, 2, 7, 9, 8, 12]) == "0-3 7-9 12"
+    assert numbers_of("0-3 7-9 12") == {0, 1, 2, 3, 7, 8, 9, 12}
+    assert numbers_of(as_ranges([])) == set()
 
 
 def test_it_is_sent_without_what_it_opened(photos):
@@ -77,7 +116,8 @@ def test_it_is_sent_without_what_it_opened(photos):
     ("source", "message"),
     [
         ("file:///nothing/here", "there is nothing at file:///nothing/here"),
-        ("nowhere://x", "nowhere://x cannot be read"),
+        ("nowhere://x", "nowhere://x cannot be used"),
+        ("nowhere://me:secret@x", r"nowhere://me@x cannot be used .*URI: nowhere://me:…@x"),
         ("missing.parquet", "there is nothing at missing.parquet"),
     ],
 )

@@ -6,11 +6,14 @@ import json
 import re
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
-from .errors import FolderError, InputError, MissingExtraError, first_line
+from .address import shown
+from .errors import FolderError, InputError
+from .file_systems import file_system, told_as
 from .hamming.bits import Codes, bytes_for
 
 ABOUT = "encode.json"
@@ -21,18 +24,10 @@ class CodedParts:
     """A folder, or an address that pyarrow knows, with part-NUMBER.parquet: columns `key` and `code`."""
 
     def __init__(self, out: str, bits: int) -> None:
-        try:
-            from pyarrow import fs
-        except ImportError:
-            raise MissingExtraError("codes in Parquet need pyarrow: pip install 'adsh[ray]'") from None
-        self.out, self.bits = out, bits
-        try:
-            self._files: Any
-            self._base: str
-            self._files, self._base = fs.FileSystem.from_uri(out) if "://" in out else (fs.LocalFileSystem(), out)
+        self.out, self.bits = shown(out), bits
+        self._files, self._base = file_system(out)
+        with self._writing():
             self._files.create_dir(self._base, recursive=True)
-        except (OSError, ValueError) as problem:
-            raise FolderError(f"{out} cannot be written ({first_line(problem)}): give a folder or an address") from None
 
     def begin(self, told: dict[str, Any]) -> None:
         """Notes what is coded, or checks that it is what was noted when a run goes on."""
@@ -42,7 +37,7 @@ class CodedParts:
         if self._files.get_file_info(path).type == fs.FileType.NotFound:
             if self.done():
                 raise InputError(f"{self.out} holds parts of something else: give another --out")
-            with self._files.open_output_stream(path) as file:
+            with self._writing(), self._files.open_output_stream(path) as file:
                 file.write((json.dumps(told, indent=1) + "\n").encode())
             return
         with self._files.open_input_stream(path) as file:
@@ -70,8 +65,9 @@ class CodedParts:
         )
         table = pyarrow.table({"key": pyarrow.array(list(keys), pyarrow.string()), "code": column})
         new = f"{self._base}/.{number}-{secrets.token_hex(4)}"  # of this writer alone
-        parquet.write_table(table, new, filesystem=self._files)
-        self._files.move(new, f"{self._base}/{_name(number)}")
+        with self._writing():
+            parquet.write_table(table, new, filesystem=self._files)
+            self._files.move(new, f"{self._base}/{_name(number)}")
 
     def read(self, number: int) -> tuple[list[str], Codes]:
         """The keys and codes of a partition."""
@@ -81,6 +77,9 @@ class CodedParts:
         width = bytes_for(self.bits)
         codes = np.frombuffer(b"".join(table["code"].to_pylist()), dtype=np.uint8).reshape(-1, width)
         return table["key"].to_pylist(), codes
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return told_as(lambda why: FolderError(f"{self.out} cannot be written ({why}): give a folder or an address"))
 
     def __iter__(self) -> Iterator[tuple[list[str], Codes]]:
         return (self.read(number) for number in sorted(self.done()))

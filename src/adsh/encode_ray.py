@@ -9,10 +9,12 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,19 +22,20 @@ import numpy as np
 from PIL import Image
 
 from . import onnx_folder
+from .address import is_address
 from .coded_parts import CodedParts
-from .coder import open_coder
-from .errors import AdshError, InputError, MissingExtraError, first_line
+from .coder import Coder, open_coder
+from .errors import AdshError, InputError, MissingExtraError, ServerError, first_line
 from .hamming.bits import bytes_for
 from .index import Index
 from .index.fingerprint import model_fingerprint
 from .model_info import model_info
 from .partitions import Partitioned
+from .parts_into_index import PartsIntoIndex
 
 T = TypeVar("T")
 
 _AT_ONCE = 64  # pictures that go through the network together
-_NOTED = "partitions coded"  # in an index: those that it holds
 
 OnDone = Callable[[int, int], None]  # partitions done, of how many
 
@@ -67,6 +70,7 @@ class Job:
             bits, fingerprint = about.bits, about.fingerprint
         else:
             bits, fingerprint = int(model_info(model)["bits"]), model_fingerprint(model)
+        out = out if is_address(out) else str(Path(out).absolute())
         return cls(str(model.absolute()), source, out, bits, fingerprint, runtime, device, skip_bad)
 
 
@@ -86,8 +90,14 @@ class _Actor:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._coder = open_coder(Path(job.model), job.runtime, job.device)
-        self._parts = CodedParts(job.out, job.bits)
+
+    @cached_property
+    def _coder(self) -> Coder:  # not in the constructor, whose errors Ray would wrap in its own
+        return open_coder(Path(self._job.model), self._job.runtime, self._job.device)
+
+    @cached_property
+    def _parts(self) -> CodedParts:
+        return CodedParts(self._job.out, self._job.bits)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         told: dict[str, list[Any]] = {"number": [], "items": [], "bad": [], "problem": []}
@@ -95,7 +105,7 @@ class _Actor:
             try:
                 items, bad = self._code(int(number))
                 problem = ""
-            except AdshError as reason:  # a user's, to be told in one line: Ray would wrap it in its own
+            except AdshError as reason:  # a user's, to be told in one line
                 items, bad, problem = 0, [], first_line(reason)
             for name, value in zip(told, (int(number), items, "\n".join(bad), problem), strict=True):
                 told[name].append(value)
@@ -135,6 +145,8 @@ def encode_by_ray(
     actors    at most so many; one a CPU (or a GPU, with `gpus` for each) that the cluster has, unless given
     index     also gets the codes, partition by partition; one that stopped in between goes on
     """
+    if gpus < 0 or (actors is not None and actors < 1):
+        raise InputError(f"--gpus {gpus}, --actors {actors}: give 0 or more GPUs, and 1 or more actors")
     ray = _ray()
     started = time.perf_counter()
     parts = CodedParts(job.out, job.bits)
@@ -143,10 +155,11 @@ def encode_by_ray(
     found = parts.done()
     result = Result(job.source.count, len(found))
     missing = [number for number in range(job.source.count) if number not in found]
-    put = _Putting(index, parts)
-    put.all(found)
+    into = PartsIntoIndex(index, parts)
+    into.put(found)
     report = on_done or (lambda done, total: None)
-    report(len(found), result.partitions)
+    done = len(found)
+    report(done, result.partitions)
     own = not ray.is_initialized()
     if missing and own:
         _connect(ray, address)
@@ -156,8 +169,13 @@ def encode_by_ray(
                 raise InputError(str(row["problem"]))
             result.items += int(row["items"])
             result.bad += [line for line in str(row["bad"]).split("\n") if line]
-            put.all([int(row["number"])])
-            report(len(parts.done()), result.partitions)
+            into.put([int(row["number"])])
+            done += 1
+            report(done, result.partitions)
+    except ray.exceptions.RayError as problem:
+        raise ServerError(
+            f"the Ray cluster could not go on ({_reason(problem)}): what is done is kept; give the same again to go on"
+        ) from None
     finally:
         if missing and own:
             ray.shutdown()
@@ -165,27 +183,12 @@ def encode_by_ray(
     return result
 
 
-class _Putting:
-    """Partitions into an index, each once; which ones it holds is noted there."""
-
-    def __init__(self, index: Index | None, parts: CodedParts) -> None:
-        self._index, self._parts = index, parts
-        noted = None if index is None else index.noted(_NOTED)
-        self._held = {int(number) for number in noted.split()} if noted else set[int]()
-
-    def all(self, numbers: Any) -> None:
-        if self._index is None:
-            return
-        for number in sorted(set(numbers) - self._held):
-            self._index.add(*self._parts.read(number))
-            self._held.add(number)
-            self._index.note(_NOTED, " ".join(map(str, sorted(self._held))))
-
-
 def _coded(ray: Any, job: Job, numbers: list[int], actors: int | None, gpus: float) -> Iterator[dict[str, Any]]:
     """What the actors tell, partition by partition."""
     resources = ray.cluster_resources()
     there = int(resources.get("GPU", 0) / gpus) if gpus else int(resources.get("CPU", 1))
+    if not there:  # Ray would wait for them
+        raise InputError(f"--gpus {gpus}: the cluster has {resources.get('GPU', 0):g} GPUs; give less, or leave it out")
     most = max(1, min(actors or there, len(numbers)))
     dataset = ray.data.from_items([{"number": number} for number in numbers], override_num_blocks=len(numbers))
     coded = dataset.map_batches(
@@ -197,6 +200,12 @@ def _coded(ray: Any, job: Job, numbers: list[int], actors: int | None, gpus: flo
     )
     rows: Iterator[dict[str, Any]] = iter(coded.iter_rows())
     return rows
+
+
+def _reason(problem: BaseException) -> str:
+    """What was raised in an actor, out of the pages that Ray tells of it."""
+    raised = re.search(r"^[\w.]*(Error|Exception)\b.*", str(problem), re.MULTILINE)
+    return raised[0] if raised else first_line(problem)
 
 
 def _connect(ray: Any, address: str | None) -> None:
@@ -224,7 +233,8 @@ def _ray() -> Any:
     except ImportError:
         raise MissingExtraError("--engine ray needs Ray: pip install 'adsh[ray]'") from None
     ray.data.DataContext.get_current().enable_progress_bars = False
-    logging.getLogger("ray").setLevel(logging.ERROR)  # what matters is told by who called
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told by who called
     return ray
 
 

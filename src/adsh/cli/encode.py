@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+import sys
+from contextlib import ExitStack, closing, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..address import is_address, shown
 from ..errors import InputError
 from .flags import Device, Json, Labels, Model, Root, SkipBad, Source, Workers
 from .show import ReadingBar, as_json, facts, list_bad
@@ -54,6 +56,13 @@ def command(
     if engine not in ("local", "ray"):
         raise InputError(f"--engine {engine}: choose local or ray")
     if engine == "local":
+        asked = {"--address": address, "--actors": actors, "--gpus": gpus, "--index": index}
+        for flag in (flag for flag, value in asked.items() if value):
+            raise InputError(f"{flag} goes with --engine ray")
+        if runtime != "torch":
+            raise InputError(f"--runtime {runtime} goes with --engine ray")
+        if is_address(source) or source.endswith(".parquet"):
+            raise InputError(f"{shown(source)} can be read with --engine ray: give that, and a folder as --out")
         _here(model, source, Path(out), root, labels, bool(skip_bad), workers, device, json)
         return
     from ..encode_ray import Job
@@ -74,10 +83,11 @@ def _by_ray(job: Job, index: str | None, json: bool, **where: Any) -> None:
         into = None
         if index is not None:
             into = held.enter_context(open_index(index, bits=job.bits, model=job.fingerprint))
-        done = encode_by_ray(job, index=into, on_done=bar, **where)
+        with redirect_stdout(sys.stderr):  # where Ray tells of lost nodes; what is printed here stays a program's
+            done = encode_by_ray(job, index=into, on_done=bar, **where)
     told = {
-        "codes": job.out, "partitions": done.partitions, "there_before": done.found, "items": done.items,
-        "bits": job.bits, "seconds": round(done.seconds, 3), **({"index": index} if index else {}),
+        "codes": shown(job.out), "partitions": done.partitions, "there_before": done.found, "items": done.items,
+        "bits": job.bits, "seconds": round(done.seconds, 3), **({"index": shown(index)} if index else {}),
     }  # fmt: skip
     if json:
         as_json({**told, "unreadable": done.bad})
