@@ -15,9 +15,7 @@ RUN_ELSEWHERE = {"docs/serve.md": "tests/serve/test_docs.py"}  # by a test of it
 def pages_to_run() -> list[Path]:
     names = {page: page.relative_to(ROOT).as_posix() for page in PAGES}
     return [
-        page
-        for page, name in names.items()
-        if name not in (START, *RUN_ELSEWHERE) and any(map(runs, blocks_of(page)))
+        page for page, name in names.items() if name not in (START, *RUN_ELSEWHERE) and any(map(runs, blocks_of(page)))
     ]
 
 
