@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -107,6 +108,8 @@ def test_pictures_that_cannot_be_read_are_left_out_where_asked(made, cluster, tm
     for keys, codes in CodedParts(job.out, 16):
         for key, code in zip(keys, codes, strict=True):
             np.testing.assert_array_equal(code, expected[key])
+    again = encode_by_ray(job, address="nowhere:1")  # nothing is left to do, and what was left out is still told
+    assert again.bad == result.bad
 
 
 def test_what_stops_an_actor_is_told_in_one_line(made, tmp_path):
@@ -128,6 +131,8 @@ def test_gpus_that_the_cluster_does_not_have_are_not_waited_for(made, tmp_path):
         _coded(small, job, [0, 1], None, 2)
     with pytest.raises(InputError, match="1 or more actors"):
         encode_by_ray(job, actors=0)
+    with pytest.raises(InputError, match="--gpus 1 with --runtime onnx, which codes on CPUs"):
+        encode_by_ray(replace(job, runtime="onnx"), gpus=1)
 
 
 def test_a_cluster_that_is_not_there_is_told(made, tmp_path):

@@ -76,12 +76,13 @@ class Job:
 
 @dataclass
 class Result:
-    """What a run did: `found` partitions were there already; `bad` are pictures that could not be read."""
+    """What a run did: `found` partitions were there already; `bad` are pictures that could not be read, then or now."""
 
     partitions: int
     found: int
     items: int = 0
     seconds: float = 0.0
+    new: int = 0  # keys that the index did not have
     bad: list[str] = field(default_factory=list)
 
 
@@ -118,7 +119,7 @@ class _Actor:
         for some in _batches(self._readable(number, bad), _AT_ONCE):
             keys += [key for key, _ in some]
             codes.append(self._coder.code([image for _, image in some]).codes)
-        self._parts.write(number, keys, np.concatenate(codes))
+        self._parts.write(number, keys, np.concatenate(codes), bad)
         return len(keys), bad
 
     def _readable(self, number: int, bad: list[str]) -> Iterator[tuple[str, Image.Image]]:
@@ -143,10 +144,12 @@ def encode_by_ray(
     """Codes every partition that is not done yet, on the cluster at `address` or on this machine.
 
     actors    at most so many; one a CPU (or a GPU, with `gpus` for each) that the cluster has, unless given
-    index     also gets the codes, partition by partition; one that stopped in between goes on
+    index     also gets the codes of keys that it has not, partition by partition; what stopped in between goes on
     """
     if gpus < 0 or (actors is not None and actors < 1):
         raise InputError(f"--gpus {gpus}, --actors {actors}: give 0 or more GPUs, and 1 or more actors")
+    if gpus and job.runtime == "onnx":
+        raise InputError(f"--gpus {gpus:g} with --runtime onnx, which codes on CPUs: leave out one of them")
     ray = _ray()
     started = time.perf_counter()
     parts = CodedParts(job.out, job.bits)
@@ -157,6 +160,8 @@ def encode_by_ray(
     missing = [number for number in range(job.source.count) if number not in found]
     into = PartsIntoIndex(index, parts)
     into.put(found)
+    if job.skip_bad:
+        result.bad = [line for number in sorted(found) for line in parts.left_out(number)]
     report = on_done or (lambda done, total: None)
     done = len(found)
     report(done, result.partitions)
@@ -179,7 +184,7 @@ def encode_by_ray(
     finally:
         if missing and own:
             ray.shutdown()
-    result.seconds = time.perf_counter() - started
+    result.seconds, result.new = time.perf_counter() - started, into.new
     return result
 
 

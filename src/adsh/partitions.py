@@ -6,10 +6,11 @@ What describes a partition is small and can be sent; whoever works on it reads i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -75,9 +76,9 @@ class OfItems(Partitioned):
         return Image.fromarray(pixels if pixels.shape[2] == 3 else pixels[:, :, 0])
 
     def told(self) -> dict[str, Any]:
-        """Its length, and the first and last key."""
+        """Its keys."""
         keys = self._dataset.keys
-        return {"source": self.source, "size": self.size, "items": len(keys), "first": keys[0], "last": keys[-1]}
+        return {"source": self.source, "size": self.size, "items": len(keys), "keys": _digest(keys)}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"source": self.source, "root": self.root, "size": self.size}  # whoever gets it opens it himself
@@ -126,9 +127,8 @@ class OfFiles(Partitioned):
             yield path.removeprefix(base).lstrip("/"), partial(picture, path)
 
     def told(self) -> dict[str, Any]:
-        """The list of files, by its ends."""
-        return {"source": shown(self.source), "size": self.size, "items": len(self.paths), "first": self.paths[0],
-                "last": self.paths[-1]}  # fmt: skip
+        """The list of files."""
+        return {"source": shown(self.source), "size": self.size, "items": len(self.paths), "files": _digest(self.paths)}
 
 
 @dataclass
@@ -138,7 +138,7 @@ class OfParquet(Partitioned):
     source: str
     keys: str
     images: str
-    groups: list[tuple[str, int]] = field(default_factory=list)
+    groups: list[tuple[str, int, int]] = field(default_factory=list)  # file, row group in it, rows
 
     def __post_init__(self) -> None:
         if self.groups:
@@ -158,7 +158,8 @@ class OfParquet(Partitioned):
                         f"{path} has no column {missing.pop()!r}: it has {', '.join(held.schema_arrow.names)}; name "
                         "them with --key-column and --image-column"
                     )
-                self.groups += [(path, group) for group in range(held.num_row_groups)]
+                rows = [held.metadata.row_group(group).num_rows for group in range(held.num_row_groups)]
+                self.groups += [(path, group, count) for group, count in enumerate(rows)]
         if not self.groups:
             raise InputError(
                 f"{shown(self.source)} holds no .parquet file: give a file, or the address of a folder of them"
@@ -173,7 +174,7 @@ class OfParquet(Partitioned):
         """The rows of a group."""
         from pyarrow import parquet
 
-        path, group = self.groups[number]
+        path, group, _ = self.groups[number]
         filesystem, _ = _existing(self.source)
         with _reading(path), filesystem.open_input_file(path) as file:
             table = parquet.ParquetFile(file).read_row_group(group, columns=[self.keys, self.images])
@@ -182,9 +183,18 @@ class OfParquet(Partitioned):
             yield key, partial(_decoded, row[self.images], f"{key} of {path}")
 
     def told(self) -> dict[str, Any]:
-        """Its row groups, by their ends."""
-        return {"source": shown(self.source), "groups": len(self.groups), "first": list(self.groups[0]),
-                "last": list(self.groups[-1])}  # fmt: skip
+        """Its row groups."""
+        rows = sum(count for _, _, count in self.groups)
+        digest = _digest(f"{path}:{group}:{count}" for path, group, count in self.groups)
+        return {"source": shown(self.source), "groups": len(self.groups), "items": rows, "rows": digest}
+
+
+def _digest(names: Iterable[str]) -> str:
+    """Of all names in their order: one more, or another, and every partition after it is another."""
+    digest = blake2b(digest_size=16)
+    for name in names:
+        digest.update(name.encode() + b"\0")
+    return digest.hexdigest()
 
 
 def _decoded(content: Any, name: str) -> Image.Image:

@@ -1,4 +1,7 @@
-"""Coded partitions into an index, each once: which ones it holds is noted there, so that a stopped run goes on."""
+"""Coded partitions into an index, each once: which ones it holds is noted there, so that a stopped run goes on.
+
+Keys that the index has already stay as they are: they may have been learned, with metadata that a network knows not.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,29 @@ from collections.abc import Iterable
 from .coded_parts import CodedParts
 from .index import Index
 
-_NOTED = "partitions coded"
+_NOTED = "partitions coded"  # and whose: several collections may go into one index
 
 
 class PartsIntoIndex:
     """Puts partitions into an index; does nothing where there is none."""
 
     def __init__(self, index: Index | None, parts: CodedParts) -> None:
-        self._index, self._parts = index, parts
-        noted = None if index is None else index.noted(_NOTED)
+        self._index, self._parts, self._note = index, parts, f"{_NOTED} {parts.id}"
+        noted = None if index is None else index.noted(self._note)
         self._held = numbers_of(noted or "")
+        self.new = 0  # keys that the index did not have
 
     def put(self, numbers: Iterable[int]) -> None:
         """Those that it does not hold yet."""
         if self._index is None:
             return
         for number in sorted(set(numbers) - self._held):
-            self._index.add(*self._parts.read(number))
+            keys, codes = self._parts.read(number)
+            new = [at for at, item in enumerate(self._index.get(keys)) if item is None]
+            if new:
+                self.new += self._index.add([keys[at] for at in new], codes[new])
             self._held.add(number)
-            self._index.note(_NOTED, as_ranges(self._held))
+            self._index.note(self._note, as_ranges(self._held))
 
 
 def as_ranges(numbers: Iterable[int]) -> str:

@@ -52,6 +52,8 @@ TRAIN = ("train", "blobs.npz", "--bits", 12, "--outer", 2, "--out", "model")
         (["encode", "photos"], "Missing argument"),
         (["encode", "photos", "digits", "--engine", "spark"], "choose local or ray"),
         (["encode", "photos", "digits", "--index", "i"], "--index goes with --engine ray"),
+        (["encode", "photos", "digits", "--partition", "9"], "--partition goes with --engine ray"),
+        (["encode", "photos", "digits", "--engine", "ray", "--workers", "2"], "--workers goes with --engine local"),
         (["encode", "photos", "digits", "--runtime", "onnx"], "--runtime onnx goes with --engine ray"),
         (["encode", "photos", "s3://me:secret@photos/x"], "s3://me@photos/x can be read with --engine ray"),
         (["evaluate", "nowhere"], "nowhere is not a folder"),
