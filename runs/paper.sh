@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 part=$1
 shift
-common=(--dataset "${DATASET:-cifar10}" --network efficientnet_lite0 --features "$ADSH_DATA/${DATASET:-cifar10}/lite0_512.npy")
+common=(--dataset "${DATASET:-cifar10}" --network efficientnet_lite0 --preset "${PRESET:-fast}" --features "$ADSH_DATA/${DATASET:-cifar10}/lite0_512.npy")
 reproduce() { python -m adsh reproduce "${common[@]}" "$@"; }
 only() { for name in "$@"; do printf -- '--method %s ' "$name"; done; }
 case $part in

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,14 +13,15 @@ import pytest
 import adsh
 from adsh.data import open_source
 from adsh.errors import InputError
+from adsh.export_run import export
 from adsh.partitions import partitioned
 from tests.data.pictures import random_images, save
 
-pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
+pyarrow = pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
 ray = pytest.importorskip("ray", reason="adsh[ray] is not installed")
 
 from adsh.coded_parts import CodedParts  # noqa: E402  # after the check that it can be imported
-from adsh.encode_ray import Job, encode_by_ray  # noqa: E402  # the same
+from adsh.encode_ray import Job, _Actor, _coded, _reason, encode_by_ray  # noqa: E402  # the same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
@@ -81,20 +85,54 @@ def test_every_code_once_though_a_node_is_lost_and_into_an_index(made, cluster, 
 
 
 def test_pictures_that_cannot_be_read_are_left_out_where_asked(made, cluster, tmp_path):
+    """Files at an address by torch stop at the broken one; rows of Parquet by ONNX leave it out."""
+    from pyarrow import parquet
+
     root, expected = made
+    files = {f"cat/{path.name}": path.read_bytes() for path in sorted((root / "photos" / "cat").iterdir())[:4]}
+    files["cat/broken.png"] = b"no picture"
     (tmp_path / "photos" / "cat").mkdir(parents=True)
-    for path in sorted((root / "photos" / "cat").iterdir())[:4]:
-        (tmp_path / "photos" / "cat" / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "photos" / "cat" / "broken.png").write_bytes(b"no picture")
+    for name, content in files.items():
+        (tmp_path / "photos" / name).write_bytes(content)
     source = partitioned(f"file://{tmp_path / 'photos'}", size=3)
     with pytest.raises(InputError, match="broken.png"):
         encode_by_ray(Job.of(root / "model", source, str(tmp_path / "out")), address=cluster.address)
-    job = Job.of(root / "model", source, str(tmp_path / "out"), skip_bad=True)
+    table = pyarrow.table({"key": list(files), "image": list(files.values())})
+    parquet.write_table(table, tmp_path / "photos.parquet", row_group_size=3)
+    export(root / "model", tmp_path / "exported")
+    source = partitioned(str(tmp_path / "photos.parquet"))
+    job = Job.of(tmp_path / "exported", source, str(tmp_path / "out2"), runtime="onnx", skip_bad=True)
     result = encode_by_ray(job, address=cluster.address)
-    assert result.partitions == 2
-    assert len(result.bad) == 1
-    keys = [key for keys, _ in CodedParts(job.out, 16) for key in keys]
-    assert sorted(keys) == sorted(key for key in expected if key.startswith("cat"))[:4]
+    assert (result.partitions, result.items, len(result.bad)) == (2, 4, 1)
+    assert "broken.png" in result.bad[0]
+    for keys, codes in CodedParts(job.out, 16):
+        for key, code in zip(keys, codes, strict=True):
+            np.testing.assert_array_equal(code, expected[key])
+    again = encode_by_ray(job, address="nowhere:1")  # nothing is left to do, and what was left out is still told
+    assert again.bad == result.bad
+
+
+def test_what_stops_an_actor_is_told_in_one_line(made, tmp_path):
+    root, _ = made
+    model = shutil.copytree(root / "model", tmp_path / "model")
+    job = Job.of(model, partitioned(str(root / "photos"), size=50), str(tmp_path / "out"))
+    shutil.rmtree(model)  # as where only some machines have it
+    told = _Actor(job)({"number": np.array([0])})
+    assert told["problem"].tolist() == [f"{model} is not a folder: give one that a model was saved in"]
+    pages = "ray::MapWorker() (pid=1)\n  File x, line 1\nRuntimeError: a bug\n\nray.exceptions.UserCodeException: UDF"
+    assert _reason(RuntimeError(pages)) == "RuntimeError: a bug"
+
+
+def test_gpus_that_the_cluster_does_not_have_are_not_waited_for(made, tmp_path):
+    root, _ = made
+    job = Job.of(root / "model", partitioned(str(root / "photos"), size=50), str(tmp_path / "out"))
+    small = SimpleNamespace(cluster_resources=lambda: {"CPU": 2.0, "GPU": 1.0})
+    with pytest.raises(InputError, match=r"--gpus 2: the cluster has 1 GPUs"):
+        _coded(small, job, [0, 1], None, 2)
+    with pytest.raises(InputError, match="1 or more actors"):
+        encode_by_ray(job, actors=0)
+    with pytest.raises(InputError, match="--gpus 1 with --runtime onnx, which codes on CPUs"):
+        encode_by_ray(replace(job, runtime="onnx"), gpus=1)
 
 
 def test_a_cluster_that_is_not_there_is_told(made, tmp_path):

@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 from adsh.data import open_source
-from adsh.errors import InputError
+from adsh.errors import FolderError, InputError
 from adsh.hamming.bits import bytes_for
+from adsh.index import open_index
 from adsh.partitions import partitioned
 from tests.data.pictures import random_images, save
 
@@ -20,6 +21,7 @@ pyarrow = pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
 from pyarrow import parquet  # noqa: E402  # after the check that it is there
 
 from adsh.coded_parts import CodedParts  # noqa: E402  # the same
+from adsh.parts_into_index import PartsIntoIndex, as_ranges, numbers_of  # noqa: E402  # the same
 
 
 @pytest.fixture
@@ -62,8 +64,46 @@ def test_rows_of_parquet_are_pictures(tmp_path):
     source = partitioned(str(path), keys="id", images="bytes")
     assert source.count == 3
     np.testing.assert_array_equal(list(everything(source).values()), images)
+    paths = pyarrow.table({"key": ["a"], "image": ["/etc/hostname"]})  # a path is not opened, wherever it is read
+    parquet.write_table(paths, tmp_path / "paths.parquet")
+    with pytest.raises(InputError, match="a of .* has no bytes of an image file"):
+        everything(partitioned(str(tmp_path / "paths.parquet")))
+    as_dataset = pyarrow.table({"key": ["a"], "image": [{"bytes": files[0], "path": None}]})
+    parquet.write_table(as_dataset, tmp_path / "struct.parquet")
+    np.testing.assert_array_equal(everything(partitioned(str(tmp_path / "struct.parquet")))["a"], images[0])
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    with pytest.raises(FolderError, match=r"broken.parquet cannot be read"):
+        partitioned(str(tmp_path / "broken.parquet"))
     with pytest.raises(InputError, match="has no column 'image': it has id, bytes; name them with --key-column"):
         partitioned(str(path), keys="id")
+
+
+def test_a_file_that_is_gone_is_a_bad_picture_and_a_store_that_fails_is_not(photos):
+    """The first may be left out; of the second nothing is known, so a partition must not be noted as done."""
+    source = partitioned(f"file://{photos}", size=7)
+    named = dict(source.read(0))
+    (photos / "cat" / "0.png").unlink()
+    with pytest.raises(InputError, match=r"0.png is gone since"):
+        named["cat/0.png"]()
+    (photos / "dog" / "1.png").unlink()
+    (photos / "dog" / "1.png").mkdir()
+    with pytest.raises(FolderError, match=r"1.png cannot be read"):
+        named["dog/1.png"]()
+
+
+def test_a_path_means_the_same_to_who_works_in_another_folder(photos, monkeypatch):
+    monkeypatch.chdir(photos.parent)
+    assert partitioned("photos", size=3).source == str(photos)
+    (photos.parent / "digits").mkdir()
+    assert partitioned("digits", size=3).source == "digits"  # a name goes before a folder, as everywhere
+    monkeypatch.setenv("ADSH_DATA", "there")
+    assert partitioned("cifar10", size=3).root == str(photos.parent / "there" / "cifar10")  # of this machine's settings
+
+
+def test_which_parts_an_index_holds_is_a_short_text():
+    assert as_ranges([3, 0, 1, 2, 7, 9, 8, 12]) == "0-3 7-9 12"
+    assert numbers_of("0-3 7-9 12") == {0, 1, 2, 3, 7, 8, 9, 12}
+    assert numbers_of(as_ranges([])) == set()
 
 
 def test_it_is_sent_without_what_it_opened(photos):
@@ -77,7 +117,8 @@ def test_it_is_sent_without_what_it_opened(photos):
     ("source", "message"),
     [
         ("file:///nothing/here", "there is nothing at file:///nothing/here"),
-        ("nowhere://x", "nowhere://x cannot be read"),
+        ("nowhere://x", "nowhere://x cannot be used"),
+        ("nowhere://me:secret@x", r"nowhere://me@x cannot be used .*URI: nowhere://me:…@x"),
         ("missing.parquet", "there is nothing at missing.parquet"),
     ],
 )
@@ -96,6 +137,65 @@ def test_parts_are_written_whole_and_read_again(tmp_path):
     assert keys == ["a", "b", "ü", "d"]
     np.testing.assert_array_equal(again, codes)
     assert [len(keys) for keys, _ in parts] == [0, 4]
+
+
+def test_pictures_left_out_are_remembered(tmp_path):
+    parts = CodedParts(str(tmp_path / "out"), 8)
+    parts.write(1, ["a"], np.zeros((1, 1), dtype=np.uint8), ["b.png is broken"])
+    assert parts.left_out(1) == ["b.png is broken"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "files", "manifest", "parquet"])
+def test_a_source_that_changed_is_another(photos, tmp_path, kind):
+    def told():
+        files = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.png"))
+        if kind == "manifest":
+            (photos / "list.csv").write_text("path,label\n" + "".join(f"{name},x\n" for name in files))
+            return partitioned(str(photos / "list.csv"), size=3)
+        if kind == "parquet":
+            rows = [(photos / name).read_bytes() for name in files]
+            table = pyarrow.table({"key": files, "image": rows})
+            parquet.write_table(table, tmp_path / "some.parquet", row_group_size=3)
+            return partitioned(str(tmp_path / "some.parquet"))
+        return partitioned(f"file://{photos}" if kind == "files" else str(photos), size=3)
+
+    before = told()
+    assert everything(before).keys() == {path.relative_to(photos).as_posix() for path in photos.rglob("*.png")}
+    assert told().told() == before.told()
+    if kind == "parquet":
+        (photos / "dog" / "3.png").unlink()  # rows are counted, not read
+    else:
+        (photos / "dog" / "3.png").rename(photos / "dog" / "35.png")  # between the first and the last
+    assert told().told() != before.told()
+
+
+def test_two_collections_go_into_one_index_and_what_it_has_stays(tmp_path):
+    rng = np.random.default_rng(0)
+    with open_index(tmp_path / "index", bits=8) as index:
+        index.add(["b/1"], np.full((1, 1), 255, dtype=np.uint8), [{"class": "cat"}])
+        for name in ("a", "b"):
+            parts = CodedParts(str(tmp_path / name), 8)
+            parts.begin({"items": 4})
+            for number in range(2):
+                codes = rng.integers(0, 255, (2, 1), dtype=np.uint8)
+                parts.write(number, [f"{name}/{2 * number}", f"{name}/{2 * number + 1}"], codes)
+            again = CodedParts(str(tmp_path / name), 8)  # as a run that goes on
+            again.begin({"items": 4})
+            into = PartsIntoIndex(index, again)
+            into.put([0])
+            into.put([0, 1])
+            assert into.new == (4 if name == "a" else 3)
+        assert sorted(index.keys()) == [f"{name}/{i}" for name in "ab" for i in range(4)]
+        (kept,) = index.get(["b/1"])
+        assert (kept.code, kept.metadata) == (b"\xff", {"class": "cat"})
+
+
+def test_a_damaged_note_is_told(tmp_path):
+    parts = CodedParts(str(tmp_path / "out"), 12)
+    parts.begin({"items": 5})
+    (tmp_path / "out" / "encode.json").write_text("")
+    with pytest.raises(FolderError, match=r"encode.json is damaged: give another --out"):
+        parts.begin({"items": 5})
 
 
 def test_going_on_with_something_else_is_refused(tmp_path):

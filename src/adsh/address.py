@@ -39,6 +39,13 @@ def secrets_of(address: str) -> list[str]:
     return sorted((one for one in every if one), key=len, reverse=True)
 
 
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """What somebody else says of an address, as it may be printed."""
+    for secret in secrets:
+        text = text.replace(secret, "…")
+    return text
+
+
 def check_address(address: str) -> str:
     """The address, or an error where a password is written such that parts of it would be taken for a host."""
     user = address.partition("://")[2].partition("?")[0].rpartition("@")[0]

@@ -9,10 +9,12 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,19 +22,20 @@ import numpy as np
 from PIL import Image
 
 from . import onnx_folder
+from .address import is_address
 from .coded_parts import CodedParts
-from .coder import open_coder
-from .errors import AdshError, InputError, MissingExtraError, first_line
+from .coder import Coder, open_coder
+from .errors import AdshError, InputError, MissingExtraError, ServerError, first_line
 from .hamming.bits import bytes_for
 from .index import Index
 from .index.fingerprint import model_fingerprint
 from .model_info import model_info
 from .partitions import Partitioned
+from .parts_into_index import PartsIntoIndex
 
 T = TypeVar("T")
 
 _AT_ONCE = 64  # pictures that go through the network together
-_NOTED = "partitions coded"  # in an index: those that it holds
 
 OnDone = Callable[[int, int], None]  # partitions done, of how many
 
@@ -67,17 +70,19 @@ class Job:
             bits, fingerprint = about.bits, about.fingerprint
         else:
             bits, fingerprint = int(model_info(model)["bits"]), model_fingerprint(model)
+        out = out if is_address(out) else str(Path(out).absolute())
         return cls(str(model.absolute()), source, out, bits, fingerprint, runtime, device, skip_bad)
 
 
 @dataclass
 class Result:
-    """What a run did: `found` partitions were there already; `bad` are pictures that could not be read."""
+    """What a run did: `found` partitions were there already; `bad` are pictures that could not be read, then or now."""
 
     partitions: int
     found: int
     items: int = 0
     seconds: float = 0.0
+    new: int = 0  # keys that the index did not have
     bad: list[str] = field(default_factory=list)
 
 
@@ -86,8 +91,14 @@ class _Actor:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._coder = open_coder(Path(job.model), job.runtime, job.device)
-        self._parts = CodedParts(job.out, job.bits)
+
+    @cached_property
+    def _coder(self) -> Coder:  # not in the constructor, whose errors Ray would wrap in its own
+        return open_coder(Path(self._job.model), self._job.runtime, self._job.device)
+
+    @cached_property
+    def _parts(self) -> CodedParts:
+        return CodedParts(self._job.out, self._job.bits)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         told: dict[str, list[Any]] = {"number": [], "items": [], "bad": [], "problem": []}
@@ -95,7 +106,7 @@ class _Actor:
             try:
                 items, bad = self._code(int(number))
                 problem = ""
-            except AdshError as reason:  # a user's, to be told in one line: Ray would wrap it in its own
+            except AdshError as reason:  # a user's, to be told in one line
                 items, bad, problem = 0, [], first_line(reason)
             for name, value in zip(told, (int(number), items, "\n".join(bad), problem), strict=True):
                 told[name].append(value)
@@ -108,7 +119,7 @@ class _Actor:
         for some in _batches(self._readable(number, bad), _AT_ONCE):
             keys += [key for key, _ in some]
             codes.append(self._coder.code([image for _, image in some]).codes)
-        self._parts.write(number, keys, np.concatenate(codes))
+        self._parts.write(number, keys, np.concatenate(codes), bad)
         return len(keys), bad
 
     def _readable(self, number: int, bad: list[str]) -> Iterator[tuple[str, Image.Image]]:
@@ -133,8 +144,12 @@ def encode_by_ray(
     """Codes every partition that is not done yet, on the cluster at `address` or on this machine.
 
     actors    at most so many; one a CPU (or a GPU, with `gpus` for each) that the cluster has, unless given
-    index     also gets the codes, partition by partition; one that stopped in between goes on
+    index     also gets the codes of keys that it has not, partition by partition; what stopped in between goes on
     """
+    if gpus < 0 or (actors is not None and actors < 1):
+        raise InputError(f"--gpus {gpus}, --actors {actors}: give 0 or more GPUs, and 1 or more actors")
+    if gpus and job.runtime == "onnx":
+        raise InputError(f"--gpus {gpus:g} with --runtime onnx, which codes on CPUs: leave out one of them")
     ray = _ray()
     started = time.perf_counter()
     parts = CodedParts(job.out, job.bits)
@@ -143,10 +158,13 @@ def encode_by_ray(
     found = parts.done()
     result = Result(job.source.count, len(found))
     missing = [number for number in range(job.source.count) if number not in found]
-    put = _Putting(index, parts)
-    put.all(found)
+    into = PartsIntoIndex(index, parts)
+    into.put(found)
+    if job.skip_bad:
+        result.bad = [line for number in sorted(found) for line in parts.left_out(number)]
     report = on_done or (lambda done, total: None)
-    report(len(found), result.partitions)
+    done = len(found)
+    report(done, result.partitions)
     own = not ray.is_initialized()
     if missing and own:
         _connect(ray, address)
@@ -156,36 +174,26 @@ def encode_by_ray(
                 raise InputError(str(row["problem"]))
             result.items += int(row["items"])
             result.bad += [line for line in str(row["bad"]).split("\n") if line]
-            put.all([int(row["number"])])
-            report(len(parts.done()), result.partitions)
+            into.put([int(row["number"])])
+            done += 1
+            report(done, result.partitions)
+    except ray.exceptions.RayError as problem:
+        raise ServerError(
+            f"the Ray cluster could not go on ({_reason(problem)}): what is done is kept; give the same again to go on"
+        ) from None
     finally:
         if missing and own:
             ray.shutdown()
-    result.seconds = time.perf_counter() - started
+    result.seconds, result.new = time.perf_counter() - started, into.new
     return result
-
-
-class _Putting:
-    """Partitions into an index, each once; which ones it holds is noted there."""
-
-    def __init__(self, index: Index | None, parts: CodedParts) -> None:
-        self._index, self._parts = index, parts
-        noted = None if index is None else index.noted(_NOTED)
-        self._held = {int(number) for number in noted.split()} if noted else set[int]()
-
-    def all(self, numbers: Any) -> None:
-        if self._index is None:
-            return
-        for number in sorted(set(numbers) - self._held):
-            self._index.add(*self._parts.read(number))
-            self._held.add(number)
-            self._index.note(_NOTED, " ".join(map(str, sorted(self._held))))
 
 
 def _coded(ray: Any, job: Job, numbers: list[int], actors: int | None, gpus: float) -> Iterator[dict[str, Any]]:
     """What the actors tell, partition by partition."""
     resources = ray.cluster_resources()
     there = int(resources.get("GPU", 0) / gpus) if gpus else int(resources.get("CPU", 1))
+    if not there:  # Ray would wait for them
+        raise InputError(f"--gpus {gpus}: the cluster has {resources.get('GPU', 0):g} GPUs; give less, or leave it out")
     most = max(1, min(actors or there, len(numbers)))
     dataset = ray.data.from_items([{"number": number} for number in numbers], override_num_blocks=len(numbers))
     coded = dataset.map_batches(
@@ -197,6 +205,12 @@ def _coded(ray: Any, job: Job, numbers: list[int], actors: int | None, gpus: flo
     )
     rows: Iterator[dict[str, Any]] = iter(coded.iter_rows())
     return rows
+
+
+def _reason(problem: BaseException) -> str:
+    """What was raised in an actor, out of the pages that Ray tells of it."""
+    raised = re.search(r"^[\w.]*(Error|Exception)\b.*", str(problem), re.MULTILINE)
+    return raised[0] if raised else first_line(problem)
 
 
 def _connect(ray: Any, address: str | None) -> None:
@@ -224,7 +238,8 @@ def _ray() -> Any:
     except ImportError:
         raise MissingExtraError("--engine ray needs Ray: pip install 'adsh[ray]'") from None
     ray.data.DataContext.get_current().enable_progress_bars = False
-    logging.getLogger("ray").setLevel(logging.ERROR)  # what matters is told by who called
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told by who called
     return ray
 
 

@@ -34,7 +34,7 @@ class BusyError(AdshError, TimeoutError):
 
 
 class ServerError(AdshError, ConnectionError):
-    """A database server that cannot be reached, or does not hold or allow what an index needs."""
+    """A server, of a database or a cluster, that cannot be reached, or does not hold or allow what is needed."""
 
 
 class MissingExtraError(AdshError, ImportError):

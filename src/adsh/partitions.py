@@ -6,18 +6,23 @@ What describes a partition is small and can be sent; whoever works on it reads i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import PurePosixPath
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from .address import shown
 from .data import Dataset, open_source
 from .data.images import SUFFIXES, decode
-from .errors import InputError, MissingExtraError, first_line
+from .data.sources import NAMED, source_root
+from .errors import FolderError, InputError
+from .file_systems import file_system, told_as
 
 Named = tuple[str, Callable[[], Image.Image]]  # a key, and what reads its picture, or says why it cannot be read
 
@@ -71,9 +76,9 @@ class OfItems(Partitioned):
         return Image.fromarray(pixels if pixels.shape[2] == 3 else pixels[:, :, 0])
 
     def told(self) -> dict[str, Any]:
-        """Its length, and the first and last key."""
+        """Its keys."""
         keys = self._dataset.keys
-        return {"source": self.source, "size": self.size, "items": len(keys), "first": keys[0], "last": keys[-1]}
+        return {"source": self.source, "size": self.size, "items": len(keys), "keys": _digest(keys)}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"source": self.source, "root": self.root, "size": self.size}  # whoever gets it opens it himself
@@ -91,13 +96,14 @@ class OfFiles(Partitioned):
         if not self.paths:
             from pyarrow import fs
 
-            filesystem, base = filesystem_of(self.source)
-            found = filesystem.get_file_info(fs.FileSelector(base, recursive=True))
+            filesystem, base = _existing(self.source)
+            with _reading(self.source):
+                found = filesystem.get_file_info(fs.FileSelector(base, recursive=True))
             self.paths = sorted(
                 one.path for one in found if one.is_file and PurePosixPath(one.path).suffix.lower() in SUFFIXES
             )
         if not self.paths:
-            raise InputError(f"{self.source} holds no image files: give the address of a folder of images")
+            raise InputError(f"{shown(self.source)} holds no image files: give the address of a folder of images")
 
     @property
     def count(self) -> int:
@@ -106,19 +112,23 @@ class OfFiles(Partitioned):
 
     def read(self, number: int) -> Iterator[Named]:
         """A slice of the files; the key is the path below the address."""
-        filesystem, base = filesystem_of(self.source)
+        filesystem, base = _existing(self.source)
 
         def picture(path: str) -> Image.Image:
-            with filesystem.open_input_stream(path) as stream:
-                return _decoded(stream.read(), path)
+            with _reading(path):
+                try:
+                    with filesystem.open_input_stream(path) as stream:
+                        content = stream.read()
+                except FileNotFoundError:
+                    raise InputError(f"{path} is gone since the files were listed: put it back") from None
+            return _decoded(content, path)
 
         for path in self.paths[number * self.size : (number + 1) * self.size]:
             yield path.removeprefix(base).lstrip("/"), partial(picture, path)
 
     def told(self) -> dict[str, Any]:
-        """The list of files, by its ends."""
-        return {"source": self.source, "size": self.size, "items": len(self.paths), "first": self.paths[0],
-                "last": self.paths[-1]}  # fmt: skip
+        """The list of files."""
+        return {"source": shown(self.source), "size": self.size, "items": len(self.paths), "files": _digest(self.paths)}
 
 
 @dataclass
@@ -128,18 +138,19 @@ class OfParquet(Partitioned):
     source: str
     keys: str
     images: str
-    groups: list[tuple[str, int]] = field(default_factory=list)
+    groups: list[tuple[str, int, int]] = field(default_factory=list)  # file, row group in it, rows
 
     def __post_init__(self) -> None:
         if self.groups:
             return
         from pyarrow import fs, parquet
 
-        filesystem, base = filesystem_of(self.source)
-        info = filesystem.get_file_info(base)
-        found = [info] if info.is_file else filesystem.get_file_info(fs.FileSelector(base, recursive=True))
+        filesystem, base = _existing(self.source)
+        with _reading(self.source):
+            info = filesystem.get_file_info(base)
+            found = [info] if info.is_file else filesystem.get_file_info(fs.FileSelector(base, recursive=True))
         for path in sorted(one.path for one in found if one.is_file and one.path.endswith(".parquet")):
-            with filesystem.open_input_file(path) as file:
+            with _reading(path), filesystem.open_input_file(path) as file:
                 held = parquet.ParquetFile(file)
                 missing = {self.keys, self.images} - set(held.schema_arrow.names)
                 if missing:
@@ -147,9 +158,12 @@ class OfParquet(Partitioned):
                         f"{path} has no column {missing.pop()!r}: it has {', '.join(held.schema_arrow.names)}; name "
                         "them with --key-column and --image-column"
                     )
-                self.groups += [(path, group) for group in range(held.num_row_groups)]
+                rows = [held.metadata.row_group(group).num_rows for group in range(held.num_row_groups)]
+                self.groups += [(path, group, count) for group, count in enumerate(rows)]
         if not self.groups:
-            raise InputError(f"{self.source} holds no .parquet file: give a file, or the address of a folder of them")
+            raise InputError(
+                f"{shown(self.source)} holds no .parquet file: give a file, or the address of a folder of them"
+            )
 
     @property
     def count(self) -> int:
@@ -160,21 +174,34 @@ class OfParquet(Partitioned):
         """The rows of a group."""
         from pyarrow import parquet
 
-        path, group = self.groups[number]
-        filesystem, _ = filesystem_of(self.source)
-        with filesystem.open_input_file(path) as file:
+        path, group, _ = self.groups[number]
+        filesystem, _ = _existing(self.source)
+        with _reading(path), filesystem.open_input_file(path) as file:
             table = parquet.ParquetFile(file).read_row_group(group, columns=[self.keys, self.images])
         for row in table.to_pylist():
             key = str(row[self.keys])
             yield key, partial(_decoded, row[self.images], f"{key} of {path}")
 
     def told(self) -> dict[str, Any]:
-        """Its row groups, by their ends."""
-        return {"source": self.source, "groups": len(self.groups), "first": list(self.groups[0]),
-                "last": list(self.groups[-1])}  # fmt: skip
+        """Its row groups."""
+        rows = sum(count for _, _, count in self.groups)
+        digest = _digest(f"{path}:{group}:{count}" for path, group, count in self.groups)
+        return {"source": shown(self.source), "groups": len(self.groups), "items": rows, "rows": digest}
 
 
-def _decoded(content: bytes, name: str) -> Image.Image:
+def _digest(names: Iterable[str]) -> str:
+    """Of all names in their order: one more, or another, and every partition after it is another."""
+    digest = blake2b(digest_size=16)
+    for name in names:
+        digest.update(name.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _decoded(content: Any, name: str) -> Image.Image:
+    if isinstance(content, dict):
+        content = content.get("bytes")  # as Hugging Face's datasets keep images
+    if not isinstance(content, bytes):
+        raise InputError(f"{name} has no bytes of an image file: name the column that has with --image-column")
     return Image.fromarray(decode(content, name=name))
 
 
@@ -185,28 +212,37 @@ def partitioned(
     if size < 1:
         raise InputError(f"size={size}: give at least 1 item a partition")
     if source.endswith(".parquet") or source.startswith("parquet+"):
-        return OfParquet(source.removeprefix("parquet+"), keys, images)
+        return OfParquet(_for_all(source.removeprefix("parquet+")), keys, images)
     if "://" in source:
         return OfFiles(source, size)
-    return OfItems(source, root, size)
+    if source in NAMED:  # even where a folder here has that name
+        return OfItems(
+            source,
+            root if source == "digits" else str(source_root(source, Path(root) if root else None).absolute()),
+            size,
+        )
+    return OfItems(_for_all(source), root and _for_all(root), size)
 
 
-def filesystem_of(address: str) -> tuple[Any, str]:
-    """Pyarrow's file system of an address, and the path there."""
-    try:
-        from pyarrow import fs
-    except ImportError:
-        raise MissingExtraError("reading addresses needs pyarrow: pip install 'adsh[ray]'") from None
-    try:
-        if "://" in address:
-            filesystem, path = fs.FileSystem.from_uri(address)
-        else:
-            filesystem, path = fs.LocalFileSystem(), address
+def _for_all(name: str) -> str:
+    """A path that means the same in every folder that others may work in; what is none is told when it is opened."""
+    return str(Path(name).absolute()) if Path(name).exists() else name
+
+
+def _existing(address: str) -> tuple[Any, str]:
+    """The file system of an address, and the path there, which exists."""
+    filesystem, path = file_system(address)
+    from pyarrow import fs
+
+    with _reading(address):
         missing = filesystem.get_file_info(path).type == fs.FileType.NotFound
-    except (OSError, ValueError) as problem:
-        raise InputError(
-            f"{address} cannot be read ({first_line(problem)}): check the address and the rights"
-        ) from None
     if missing:
-        raise InputError(f"there is nothing at {address}: give an address that exists")
+        raise InputError(f"there is nothing at {shown(address)}: give an address that exists")
     return filesystem, path
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Not an InputError, which is about a picture and may be left out: a store that fails ends the run."""
+    with told_as(lambda why: FolderError(f"{shown(name)} cannot be read ({why}): check the address and the rights")):
+        yield

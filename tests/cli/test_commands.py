@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tomllib
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -98,6 +99,25 @@ def test_a_source_is_coded_into_a_file(adsh, blob_file, blobs):
         codes = held["codes"]
     assert adsh("encode", "model", "blobs.npz", "--out", "codes.npy", "--json").json["items"] == 300
     assert np.array_equal(np.load("codes.npy"), codes)
+
+
+def test_coding_by_ray_prints_what_a_program_reads_and_no_password(adsh, blob_file, monkeypatch):
+    pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
+    from adsh import encode_ray, index
+
+    def coded(job, **_):
+        print("(raylet) a node is lost")  # as Ray does
+        return encode_ray.Result(3, 0, 300)
+
+    assert adsh(*TRAIN).status == 0
+    monkeypatch.setattr(encode_ray, "encode_by_ray", coded)
+    monkeypatch.setattr(index, "open_index", lambda *_, **__: nullcontext())
+    into = ("--out", "c", "--index", "postgresql://me:secret@h/d")
+    ended = adsh("encode", "model", "blobs.npz", "--engine", "ray", *into, "--json")
+    assert ended.json["items"] == 300
+    assert ended.json["index"] == "postgresql://me@h/d"
+    assert "a node is lost" in ended.err
+    assert "secret" not in ended.out + ended.err
 
 
 def test_the_demo_learns_searches_and_writes_its_page(adsh, tmp_path):

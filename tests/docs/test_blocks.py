@@ -10,19 +10,12 @@ from .blocks import COMMANDS, PAGES, PROGRAMS, ROOT, SHOWN, Block, blocks_of, ru
 
 START = "docs/start.md"  # see test_start.py
 RUN_ELSEWHERE = {"docs/serve.md": "tests/serve/test_docs.py"}  # by a test of its own, against a real service
-# Pages none of whose blocks can be run here: why, and the test that does the same with less.
-NOT_RUN = {
-    "docs/scale.md": ("needs several processes, GPUs, hosts or a cluster", "tests/cli/test_spread.py"),
-    "docs/databases.md": ("needs a database server", "tests/index/test_conformance.py"),
-}
 
 
 def pages_to_run() -> list[Path]:
     names = {page: page.relative_to(ROOT).as_posix() for page in PAGES}
     return [
-        page
-        for page, name in names.items()
-        if name not in (START, *RUN_ELSEWHERE, *NOT_RUN) and any(map(runs, blocks_of(page)))
+        page for page, name in names.items() if name not in (START, *RUN_ELSEWHERE) and any(map(runs, blocks_of(page)))
     ]
 
 
@@ -36,9 +29,6 @@ def test_a_block_is_run_or_says_why_not(page):
     name = page.relative_to(ROOT).as_posix()
     if name in RUN_ELSEWHERE:
         assert page.name in (ROOT / RUN_ELSEWHERE[name]).read_text(encoding="utf-8")
-    if name in NOT_RUN:
-        assert (ROOT / NOT_RUN[name][1]).is_file()
-        return
     for block in blocks_of(page):
         assert block.language in SHOWN or runs(block) or block.reason, (
             f"{block} is neither run nor marked: write ```bash, ```python or ```text, or put "

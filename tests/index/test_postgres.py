@@ -210,6 +210,20 @@ def test_one_handle_serves_several_threads(uri):
         assert found == [right] * 8
 
 
+def test_where_items_may_be_distributed_the_answers_are_the_same(uri):
+    """By statements without LATERAL, which Citus does not take with a LIMIT."""
+    codes = random_codes(300, distinct=9)
+    with adsh.open_index(uri, bits=48) as index:
+        index.add(keys(300), codes, [{"odd": i % 2} for i in range(300)])
+        answers = []
+        for index._distributed in (False, True):
+            found = index.search(codes[:3], k=50, where={"odd": 1}) + index.search(codes[:3], k=70, offset=5)
+            found += index.within(codes[:3], radius=24, limit=100)
+            answers.append([(one.keys, one.distances.tolist()) for one in found])
+        assert answers[0] == answers[1]
+        assert answers[0][0][0]
+
+
 def test_a_writer_waits_for_another_and_then_says_so(uri):
     import psycopg
 

@@ -97,3 +97,9 @@ def test_use_before_fit_and_of_other_features_is_refused():
         method.encode(np.ones((1, 4)))
     assert method.database_codes_.shape == (9, 1)
     assert pack(method.hash_.outputs(np.zeros((1, 3), np.float32))).shape == (1, 1)
+
+
+def test_features_whose_squares_leave_float32_keep_their_axes(blobs):
+    Y, labels = blobs
+    plain, large = (create("itq", bits=6).fit(Y * scale, labels) for scale in (1, 2.0**60))
+    np.testing.assert_array_equal(large.database_codes_, plain.database_codes_)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+import sys
+from contextlib import ExitStack, closing, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..address import is_address, shown
 from ..errors import InputError
 from .flags import Device, Json, Labels, Model, Root, SkipBad, Source, Workers
 from .show import ReadingBar, as_json, facts, list_bad
@@ -22,9 +24,12 @@ def command(
     model: Model,
     source: Source,
     out: Annotated[
-        str,
-        typer.Option(help="codes.npz (codes, keys, bits) or codes.npy (codes alone); with Ray, a folder or address."),
-    ] = "codes.npz",
+        str | None,
+        typer.Option(
+            help="codes.npz (codes, keys, bits) or codes.npy (codes alone); with Ray, a folder or address.  "
+            "[default: codes.npz; with Ray, codes]"
+        ),
+    ] = None,
     root: Root = None,
     labels: Labels = None,
     skip_bad: SkipBad = None,
@@ -35,12 +40,16 @@ def command(
         str | None, typer.Option(help="Ray's cluster.  [default: $RAY_ADDRESS, or this machine]")
     ] = None,
     runtime: Annotated[str, typer.Option(help="With Ray: torch, or onnx with a folder of adsh export.")] = "torch",
-    partition: Annotated[int, typer.Option(help="With Ray: items of a partition.")] = 1024,
+    partition: Annotated[int | None, typer.Option(help="With Ray: items of a partition.  [default: 1024]")] = None,
     actors: Annotated[int | None, typer.Option(help="With Ray: at most so many.  [default: one a CPU or GPU]")] = None,
     gpus: Annotated[float, typer.Option(help="With Ray: of an actor.")] = 0.0,
-    index: Annotated[str | None, typer.Option(help="With Ray: also put the codes into this index.")] = None,
-    key_column: Annotated[str, typer.Option(help="Of a Parquet source.")] = "key",
-    image_column: Annotated[str, typer.Option(help="Of a Parquet source: the bytes of image files.")] = "image",
+    index: Annotated[
+        str | None, typer.Option(help="With Ray: also put the codes into this index, of keys that it has not.")
+    ] = None,
+    key_column: Annotated[str | None, typer.Option(help="Of a Parquet source, with Ray.  [default: key]")] = None,
+    image_column: Annotated[
+        str | None, typer.Option(help="The same: the bytes of image files.  [default: image]")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Code every item of a source with a model's network.
@@ -53,14 +62,27 @@ def command(
     """
     if engine not in ("local", "ray"):
         raise InputError(f"--engine {engine}: choose local or ray")
+    of_ray = {
+        "--address": address, "--actors": actors, "--gpus": gpus, "--index": index, "--partition": partition,
+        "--key-column": key_column, "--image-column": image_column,
+    }  # fmt: skip
+    of_local = {"--labels": labels, "--workers": workers}
+    for flag, value in (of_ray if engine == "local" else of_local).items():
+        if value:
+            raise InputError(f"{flag} goes with --engine {'ray' if engine == 'local' else 'local'}: leave it out")
     if engine == "local":
-        _here(model, source, Path(out), root, labels, bool(skip_bad), workers, device, json)
+        if runtime != "torch":
+            raise InputError(f"--runtime {runtime} goes with --engine ray")
+        if is_address(source) or source.endswith(".parquet"):
+            raise InputError(f"{shown(source)} can be read with --engine ray: give that, and a folder as --out")
+        _here(model, source, Path(out or "codes.npz"), root, labels, bool(skip_bad), workers, device, json)
         return
     from ..encode_ray import Job
     from ..partitions import partitioned
 
-    cut = partitioned(source, root=root, size=partition, keys=key_column, images=image_column)
-    job = Job.of(model, cut, out, runtime=runtime, device=device, skip_bad=bool(skip_bad))
+    size = 1024 if partition is None else partition
+    cut = partitioned(source, root=root, size=size, keys=key_column or "key", images=image_column or "image")
+    job = Job.of(model, cut, out or "codes", runtime=runtime, device=device, skip_bad=bool(skip_bad))
     _by_ray(job, index, json, address=address, actors=actors, gpus=gpus)
 
 
@@ -68,16 +90,21 @@ def _by_ray(job: Job, index: str | None, json: bool, **where: Any) -> None:
     """Codes on a cluster, and says how much."""
     from ..encode_ray import encode_by_ray
     from ..index import open_index
+    from ..index_folder import MODEL, inside
 
     with ExitStack() as held:
         bar = held.enter_context(closing(ReadingBar("partitions")))
         into = None
         if index is not None:
-            into = held.enter_context(open_index(index, bits=job.bits, model=job.fingerprint))
-        done = encode_by_ray(job, index=into, on_done=bar, **where)
+            into = held.enter_context(open_index(inside(index), bits=job.bits, model=job.fingerprint))
+            if job.runtime == "torch" and into.noted(MODEL) is None:
+                into.note(MODEL, job.model)
+        with redirect_stdout(sys.stderr):  # where Ray tells of lost nodes; what is printed here stays a program's
+            done = encode_by_ray(job, index=into, on_done=bar, **where)
     told = {
-        "codes": job.out, "partitions": done.partitions, "there_before": done.found, "items": done.items,
-        "bits": job.bits, "seconds": round(done.seconds, 3), **({"index": index} if index else {}),
+        "codes": shown(job.out), "partitions": done.partitions, "there_before": done.found, "items": done.items,
+        "bits": job.bits, "seconds": round(done.seconds, 3),
+        **({"index": shown(index), "new_in_the_index": done.new} if index else {}),
     }  # fmt: skip
     if json:
         as_json({**told, "unreadable": done.bad})

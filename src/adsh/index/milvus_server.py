@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,12 +22,13 @@ from pymilvus import DataType, MilvusClient
 from pymilvus.client.types import Status
 from pymilvus.exceptions import MilvusException
 
-from ..address import check_address, check_name, options_of, secrets_of, shown
+from ..address import check_address, check_name, options_of, secrets_of, shown, without_secrets
 from ..errors import FolderError, InputError, ServerError, first_line
 from ..hamming.bits import bytes_for
 from .checks import LONGEST_KEY
 
 INDEXES = ("BIN_FLAT", "BIN_IVF_FLAT")
+_REFUSED = re.compile(r"unauthenticated|auth check|authenticat|username|password|api key", re.IGNORECASE)
 KEYS = 4096  # of one request
 LONGEST_TEXT = 65535  # bytes of a VARCHAR
 _DIGEST = 16  # bytes: no two keys share a hash
@@ -153,16 +155,14 @@ class Milvus:
         try:
             yield
         except MilvusException as problem:
-            reason = " ".join(first_line(Exception(problem.message)).split())
-            for secret in self._secrets:
-                reason = reason.replace(secret, "…")
+            reason = without_secrets(" ".join(first_line(Exception(problem.message)).split()), self._secrets)
+            if _REFUSED.search(reason):  # first: it may come with words about the connection
+                raise ServerError(f"{self.name} refuses the user ({reason}): check user, password or token") from None
             if "connect" in reason.lower() or "unavailable" in reason.lower():
                 raise ServerError(
                     f"no Milvus server answers at {self.name} ({reason}): start it, or correct the address; a call "
                     "that was under way can be repeated"
                 ) from None
-            if "auth" in reason.lower() or "password" in reason.lower():
-                raise ServerError(f"{self.name} refuses the user ({reason}): check user, password or token") from None
             raise ServerError(f"{self.name} refused ({reason}): repeat the call, or see the server's log") from None
 
 

@@ -21,7 +21,7 @@ from .base import Index, Ranking
 from .checks import check_given, check_items, check_keys, check_number, check_queries
 from .matches import Item, Matches, StoredVectors
 from .postgres_rows import Batch, put, rows_after, rows_of, rows_spread, take_out
-from .postgres_schema import Tables, found_tables
+from .postgres_schema import Tables, found_tables, may_be_distributed
 from .postgres_search import Search, to_bits
 from .postgres_server import Connection, Server
 from .rows import Rows
@@ -51,6 +51,7 @@ class PostgresIndex(Index):
         self._server = Server(bare, self.location, timeout)
         try:
             self._about = found_tables(self._server, self._tables, bits, model)
+            self._distributed = may_be_distributed(self._server)
         except BaseException:
             self._server.close()
             raise
@@ -123,7 +124,7 @@ class PostgresIndex(Index):
             small: Sequence[NDArray[np.int8] | None] = [None] * len(queries)
             if rerank:
                 small = list(self._shorten(vectors, len(queries), lambda: self._tables.fact(connection, "projection")))
-            search = Search(connection, self._tables, self.bits, condition)
+            search = Search(connection, self._tables, self.bits, condition, self._distributed)
             each = zip(queries, texts, small, strict=True)
             return [search.top(query, text, k, offset, vector) for query, text, vector in each]
 
@@ -143,7 +144,7 @@ class PostgresIndex(Index):
         condition = None if where is None else Where(where)
         texts = [to_bits(as_octets(query.words[None], self.bits), self.bits)[0] for query in queries]
         with self._server.reading() as connection:
-            search = Search(connection, self._tables, self.bits, condition)
+            search = Search(connection, self._tables, self.bits, condition, self._distributed)
             return [search.within(text, radius, offset, limit) for text in texts]
 
     def get(self, keys: Sequence[str]) -> list[Item | None]:

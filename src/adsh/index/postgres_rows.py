@@ -41,11 +41,6 @@ WITH gone AS (DELETE FROM {items} WHERE key = ANY(%s::text[]) RETURNING code),
 UPDATE {codes} AS known SET items = known.items - old.times FROM old WHERE known.code = old.code RETURNING old.times
 """
 _FORGET = "DELETE FROM {codes} WHERE items = 0"
-_SPREAD = """
-SELECT item.place, item.key, item.code::text, item.metadata::text, item.vector::real[]
-FROM (SELECT code FROM {codes} LIMIT %s) AS chosen
-CROSS JOIN LATERAL (SELECT * FROM {items} WHERE {items}.code = chosen.code ORDER BY place LIMIT %s) AS item LIMIT %s
-"""
 _COLUMNS = "SELECT place, key, code::text, metadata::text, vector::real[] FROM {items} "
 
 
@@ -121,11 +116,12 @@ def rows_after(connection: Connection, tables: Tables, bits: int, place: int, co
 
 
 def rows_spread(connection: Connection, tables: Tables, bits: int, count: int) -> Rows | None:
-    """At most so many items, the first ones of each of as many codes as possible."""
-    distinct = connection.execute(tables.sql("SELECT count(*) FROM {codes}")).fetchone()
-    each = max(1, -(-count // max(1, distinct[0] if distinct else 1)))
-    found = connection.execute(tables.sql(_SPREAD), [count, each, count]).fetchall()
-    return _as_rows(found, bits) if found else None
+    """At most so many items, of as many codes as possible; a code at a time, which distributed tables allow too."""
+    known = connection.execute(tables.sql("SELECT code::text FROM {codes} LIMIT %s"), [count]).fetchall()
+    each = -(-count // max(1, len(known)))
+    statement = tables.sql(_COLUMNS + "WHERE code = %s::bit({bits}) ORDER BY place LIMIT %s", bits=sql.Literal(bits))
+    found = [row for code in known for row in connection.execute(statement, [code[0], each])]
+    return _as_rows(found[:count], bits) if found else None
 
 
 def _as_rows(found: list[tuple[Any, ...]], bits: int) -> Rows:

@@ -110,6 +110,12 @@ def found_tables(server: Server, tables: Tables, bits: int | None, model: str | 
     return about
 
 
+def may_be_distributed(server: Server) -> bool:
+    """Whether the server has Citus, which may keep the items on several."""
+    with server.reading() as connection:
+        return connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone() is not None
+
+
 def _about(server: Server, connection: Connection, tables: Tables) -> About:
     stored = tables.fact(connection, "about")
     if stored is None:

@@ -25,8 +25,12 @@ from .where import Where
 Found = tuple[str, float, str, str | None]  # key, distance, code, metadata
 
 _MORE = 8  # times as many items are looked at, where a filter refused too many
+# Every code has an item, so the nearest `reach` codes are enough: where codes are many, few are kept and counted.
 _NEAREST: LiteralString = """
-far AS MATERIALIZED (SELECT code, items, code <~> %s::bit({bits}) AS distance FROM {codes}),
+most AS (SELECT max(distance) AS distance
+         FROM (SELECT code <~> %s::bit({bits}) AS distance FROM {codes} ORDER BY distance LIMIT %s) AS first),
+far AS MATERIALIZED (SELECT * FROM (SELECT code, items, code <~> %s::bit({bits}) AS distance FROM {codes}) AS known
+                     WHERE distance <= (SELECT distance FROM most)),
 levels AS (SELECT distance, sum(sum(items)) OVER (ORDER BY distance) - sum(items) AS before FROM far GROUP BY distance),
 near AS (SELECT code, distance FROM far JOIN levels USING (distance) WHERE before < %s)
 """
@@ -39,6 +43,11 @@ _FIRST: LiteralString = """
 SELECT item.key, near.distance, near.code::text, item.metadata::text
 FROM near CROSS JOIN LATERAL (SELECT key, place, metadata FROM {items}
                               WHERE {items}.code = near.code AND {wanted} ORDER BY place LIMIT %s) AS item
+ORDER BY near.distance, item.place LIMIT %s
+"""
+_JOINED: LiteralString = """
+SELECT item.key, near.distance, near.code::text, item.metadata::text
+FROM near JOIN {items} AS item ON item.code = near.code AND {wanted}
 ORDER BY near.distance, item.place LIMIT %s
 """
 _BY_VECTOR: LiteralString = """
@@ -56,17 +65,21 @@ class Search:
     tables: Tables
     bits: int
     where: Where | None
+    distributed: bool = False  # Citus takes no LATERAL with a LIMIT: all items of the nearest codes are read there
     _cache: dict[str, Any] = field(default_factory=dict)
 
     def top(self, query: Query, code: str, k: int, offset: int, vector: NDArray[np.int8] | None) -> Matches:
         """The nearest k after the first `offset`; ties in the order of insertion, or of a vector's distance."""
         wanted = reach = limit = k + offset
-        total = self.tables.count(self.connection)
+        total = None  # a sum over all codes: asked for where it is needed
         while True:
             near, values = self._nearest(query, code, reach)
             rows = self._items(near, values, limit, vector)
             kept = self._accepted(rows)
-            if len(kept) >= wanted or (reach >= total and len(rows) < limit):
+            enough = len(kept) >= wanted
+            if total is None and not enough:
+                total = self.tables.count(self.connection)
+            if enough or total is None or (reach >= total and len(rows) < limit):
                 return as_matches(kept[offset:wanted], query.table is not None)
             if reach >= total:
                 limit *= _MORE  # PostgreSQL let more through than the filter does
@@ -85,7 +98,7 @@ class Search:
 
     def _nearest(self, query: Query, code: str, reach: int) -> tuple[LiteralString, list[Any]]:
         if query.table is None:
-            return _NEAREST, [code, reach]
+            return _NEAREST, [code, reach, code, reach]
         if "codes" not in self._cache:
             found = self.connection.execute(self.tables.sql("SELECT code::text, items FROM {codes}")).fetchall()
             texts, counts = [row[0] for row in found], np.array([row[1] for row in found], dtype=np.int64)
@@ -104,11 +117,14 @@ class Search:
         self, near: LiteralString, values: list[Any], limit: int | None, vector: NDArray[np.int8] | None
     ) -> list[Found]:
         wanted, parameters = condition(self.where)
-        statement = "WITH " + near + (_FIRST if vector is None else _BY_VECTOR)
-        last = [limit, limit] if vector is None else [as_halfvec(vector), limit]
-        rows = self.connection.execute(
-            self.tables.sql(statement, bits=sql.Literal(self.bits), wanted=wanted), [*values, *parameters, *last]
-        )
+        items: LiteralString = _FIRST
+        last: list[Any] = [limit, limit]
+        if vector is not None:
+            items, last = _BY_VECTOR, [as_halfvec(vector), limit]
+        elif self.distributed:
+            items, last = _JOINED, [limit]
+        statement = self.tables.sql("WITH " + near + items, bits=sql.Literal(self.bits), wanted=wanted)
+        rows = self.connection.execute(statement, [*values, *parameters, *last])
         return rows.fetchall()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import errors as codes
 
-from ..address import secrets_of
+from ..address import secrets_of, without_secrets
 from ..errors import AdshError, BusyError, InputError, ServerError, first_line
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -153,9 +153,7 @@ class Server:
         reason = " ".join(first_line(problem).split())
         for prefix in ("connection failed: ", "connection to server at "):
             reason = reason.removeprefix(prefix)
-        for secret in self._secrets:
-            reason = reason.replace(secret, "…")
-        return reason
+        return without_secrets(reason, self._secrets)
 
 
 def _has_ended(connection: Connection) -> bool:

@@ -91,7 +91,7 @@ def principal_axes(X: NDArray[np.float32], count: int) -> tuple[NDArray[np.float
     mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
     scatter = np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, len(X), _BLOCK):
-        block = X[start : start + _BLOCK] - mean
+        block = (X[start : start + _BLOCK] - mean).astype(np.float64)  # squares of large features leave float32
         scatter += block.T @ block
     variances, axes = np.linalg.eigh(scatter / len(X))
     return mean, axes[:, ::-1][:, :count], np.maximum(variances[::-1][:count], 0.0)
