@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -111,7 +112,8 @@ def test_coding_by_ray_prints_what_a_program_reads_and_no_password(adsh, blob_fi
 
     assert adsh(*TRAIN).status == 0
     monkeypatch.setattr(encode_ray, "encode_by_ray", coded)
-    monkeypatch.setattr(index, "open_index", lambda *_, **__: nullcontext())
+    opened = SimpleNamespace(noted=lambda _: "model")
+    monkeypatch.setattr(index, "open_index", lambda *_, **__: nullcontext(opened))
     into = ("--out", "c", "--index", "postgresql://me:secret@h/d")
     ended = adsh("encode", "model", "blobs.npz", "--engine", "ray", *into, "--json")
     assert ended.json["items"] == 300
