@@ -9,7 +9,7 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test servers check format docs screenshots bench dist clean
+.PHONY: help install demo test mutants servers check format docs screenshots bench dist clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -34,6 +34,14 @@ demo: $(VENV)/.dev  ## train on handwritten digits and write demo-report/report.
 
 test: $(VENV)/.dev  ## run the tests, file by file on all cores
 	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+
+$(VENV)/.mutants: $(VENV)/.dev
+	$(PIP) -e '.[mutants]'
+	@touch $@
+
+mutants: $(VENV)/.mutants  ## change learn, hamming and the metrics a little, and see that a test fails (an hour); ONLY="adsh.learn.sweep*"
+	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py run --max-children 2 $(if $(ONLY),"$(ONLY)")
+	$(BIN)/python tools/mutants.py table
 
 $(VENV)/.servers: $(VENV)/.dev
 	$(PIP) -e '.[milvus-test]'
@@ -80,4 +88,4 @@ dist: $(VENV)/.dev  ## build the wheel and the source archive into dist/
 	$(BIN)/python -m build --no-isolation .
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build site mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis
