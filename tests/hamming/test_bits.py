@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adsh.errors import InputError
-from adsh.hamming.bits import as_words, bytes_for, check_bits, distinct, pack, unpack
+from adsh.hamming.bits import as_octets, as_words, bytes_for, check_bits, distinct, pack, unpack
 
 
 @given(st.integers(1, 200), st.integers(0, 20), st.integers(0, 1000))
@@ -46,3 +46,10 @@ def test_words_are_equal_where_codes_are():
 def test_a_code_length_outside_1_to_1024_is_refused(bits):
     with pytest.raises(InputError, match="1 to 1024"):
         check_bits(bits)
+
+
+@pytest.mark.parametrize("bits", [1, 12, 64, 65, 200])
+def test_words_give_back_the_bytes_they_were_made_of(bits):
+    codes = pack(np.random.default_rng(0).choice([-1, 1], size=(5, bits)))
+    assert np.array_equal(as_octets(as_words(codes), bits), codes)
+    assert np.array_equal(as_octets(as_words(codes)[::2], bits), codes[::2])

@@ -9,7 +9,7 @@ from adsh.hamming import ball, scan
 from adsh.hamming.arrange import arrange
 from adsh.hamming.bits import as_words, pack
 from adsh.hamming.buckets import Buckets
-from adsh.hamming.hits import kth_smallest
+from adsh.hamming.hits import Hits, kth_smallest
 from adsh.hamming.query import code_queries, output_queries
 from adsh.hamming.scan import Scan
 from tests.reference import hamming as plain
@@ -68,20 +68,50 @@ def test_a_ball_holds_what_a_full_count_finds(case, radius):
     assert distances.tolist() == far[best].tolist()
 
 
+@given(
+    st.sampled_from([2, 6, 30]),  # distinct codes
+    st.sampled_from([5, 12, 70]),  # bits: of 5, most distances tie
+    st.integers(1, 60),
+    st.integers(0, 1 << 30),
+)
+def test_buckets_at_equal_distances_give_their_items_in_the_order_of_insertion(distinct, bits, k, seed):
+    """Fewer than the nearest bucket holds, or fewer than there are buckets, or many buckets' worth."""
+    rng = np.random.default_rng(seed)
+    codes = codes_of(rng, 200, bits, distinct)
+    layout, number = laid_out(codes)
+    assert isinstance(layout, Buckets)
+    queries = np.concatenate([codes_of(rng, 4, bits, 0), codes[:2]])
+    outputs = rng.integers(-2, 3, size=(2, bits)) / 2
+    for query in code_queries(queries, bits) + output_queries(outputs, bits):
+        far = query.distances(as_words(codes))
+        best = plain.top(far, k)
+        hits = layout.top(query, k)
+        assert number[hits.indices()].tolist() == best.tolist()
+        assert hits.distances.tolist() == far[best].tolist()
+
+
 @pytest.mark.parametrize("distinct", [0, 40])
 @pytest.mark.parametrize("radius", [0, 1, 2])
 def test_small_radii_are_looked_up_and_give_the_same(distinct, radius, monkeypatch):
     rng = np.random.default_rng(0)
     codes = codes_of(rng, 2000, 12, distinct)
     layout, number = laid_out(codes)
-    query = code_queries(codes[:1], 12)[0]
+    queries = code_queries(codes[:30], 12)
     monkeypatch.setattr(ball, "_LOOK_UP", 0)
-    monkeypatch.setattr(type(query), "distances", None)  # a scan would fail
-    positions, _ = in_order(layout, layout.ball(query, radius))
-    assert number[positions].tolist() == plain.within(plain.distances(codes[0], codes, 12), radius).tolist()
+    monkeypatch.setattr(type(queries[0]), "distances", None)  # a scan would fail
+    for code, query in zip(codes, queries, strict=False):
+        far = plain.distances(code, codes, 12)
+        positions, distances = in_order(layout, layout.ball(query, radius))
+        assert number[positions].tolist() == plain.within(far, radius).tolist()
+        assert distances.tolist() == np.sort(far[far <= radius]).tolist()
 
 
 def test_looking_up_is_chosen_for_few_probes_among_many_codes_only():
+    within_1 = 1 + 48  # codes
+    assert ball.pays(48, 1, within_1 * ball._LOOK_UP)
+    assert not ball.pays(48, 1, within_1 * ball._LOOK_UP - 1)
+    assert ball.pays(64, 1, 10_000_000)
+    assert not ball.pays(65, 1, 10_000_000)
     assert ball.pays(48, 1, 10_000_000)
     assert not ball.pays(48, 4, 10_000_000)
     assert not ball.pays(48, 1, 10)
@@ -89,6 +119,7 @@ def test_looking_up_is_chosen_for_few_probes_among_many_codes_only():
     assert ball.largest_radius(48, 10_000_000) == 2
     assert ball.largest_radius(48, 10) == -1
     assert ball.largest_radius(3, 10_000_000) == 3
+    assert ball.largest_radius(128, 10_000_000) == -1
 
 
 @given(cases, st.integers(1, 50))
@@ -162,3 +193,68 @@ def test_items_are_found_by_code_and_place_and_others_are_not(case):
     assert layout.find(words[some], places[some]).tolist() == some.tolist()
     assert layout.find(words[some], places[some] + 1).tolist() == []
     assert layout.find(words[some] ^ np.uint64(1), places[some]).tolist() == []
+
+
+@given(cases, st.integers(1, 20))
+def test_several_queries_are_answered_each_as_alone(case, k):
+    n, bits, distinct, seed = case
+    rng = np.random.default_rng(seed)
+    codes = codes_of(rng, n, bits, distinct)
+    layout, _ = laid_out(codes)
+    outputs = rng.integers(-8, 9, size=(3, bits)) / 8
+    outputs[1] = outputs[0] / 2  # the same code, other distances
+    for queries in (code_queries(pack(outputs), bits), output_queries(outputs, bits)):
+        asked = [queries[i] for i in (0, 1, 2, 0)]
+        for hits, query in zip(layout.top_many(asked, min(k, n)), asked, strict=True):
+            alone = layout.top(query, min(k, n))
+            assert hits.indices().tolist() == alone.indices().tolist()
+            assert hits.distances.tolist() == alone.distances.tolist()
+
+
+@given(cases)
+def test_the_codes_at_some_positions_are_those_of_the_items_there(case):
+    n, bits, distinct, seed = case
+    rng = np.random.default_rng(seed)
+    codes = codes_of(rng, n, bits, distinct)
+    layout, number = laid_out(codes)
+    assert np.array_equal(layout.item_words(), as_words(codes[number]))
+    some = rng.integers(0, n, 7)
+    assert np.array_equal(layout.words_at(some), layout.item_words()[some])
+
+
+@pytest.mark.parametrize("positions", [slice(5, 9), np.array([7, 2, 9, 4])])
+def test_the_first_of_some_hits_are_the_nearest(positions):
+    hits = Hits(positions, np.array([0, 1, 1, 3]))
+    for k in range(1, 7):
+        first = hits.first(k)
+        assert first.indices().tolist() == hits.indices()[:k].tolist()
+        assert first.distances.tolist() == hits.distances[:k].tolist()
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=30), st.lists(st.integers(0, 21), max_size=10))
+def test_looking_up_through_an_order_is_a_binary_search_of_the_sorted_values(values, wanted):
+    values, wanted = np.array(values), np.array(wanted, dtype=np.int64)
+    order = np.argsort(values, kind="stable")
+    for after, side in ((False, "left"), (True, "right")):
+        got = scan._bisect(values, order, wanted, after=after)
+        assert got.tolist() == np.searchsorted(values[order], wanted, side=side).tolist()
+
+
+@pytest.mark.parametrize(("bits", "size"), [(1, 1), (64, 1), (65, 1), (192, 1), (256, 2), (1024, 2)])
+def test_hamming_distances_are_small_unsigned_numbers(bits, size):
+    codes = pack(np.stack([-np.ones(bits), np.ones(bits)]))
+    far = code_queries(codes[:1], bits)[0].distances(as_words(codes))
+    assert far.tolist() == [0, bits]
+    assert (far.dtype.kind, far.dtype.itemsize) == ("u", size)
+
+
+def test_codes_alike_in_their_first_word_are_told_apart():
+    signs = np.ones((3, 100))
+    signs[1, 99] = signs[2, 70] = -1
+    codes = pack(signs)[[0, 1, 1, 0, 0, 1]]
+    layout, _ = laid_out(codes)
+    assert isinstance(layout, Buckets)
+    assert layout.find(layout.item_words(), layout.places).tolist() == list(range(6))
+    other = np.repeat(as_words(pack(signs[2:])), 6, axis=0)
+    assert layout.find(other, layout.places).dtype == np.int64
+    assert layout.find(other, layout.places).tolist() == []
