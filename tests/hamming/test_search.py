@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adsh.hamming import ball, scan
-from adsh.hamming.arrange import arrange
+from adsh.hamming import query as query_module
+from adsh.hamming.arrange import arrange, compact_type
 from adsh.hamming.bits import as_words, pack
 from adsh.hamming.buckets import Buckets
+from adsh.hamming.distances import CodeColumns
 from adsh.hamming.hits import Hits, kth_smallest
 from adsh.hamming.query import code_queries, output_queries
 from adsh.hamming.scan import Scan
@@ -151,6 +153,36 @@ def test_the_layout_is_chosen_from_the_codes():
     assert isinstance(laid_out(codes_of(rng, 1000, 64, 0))[0], Scan)
     assert isinstance(laid_out(codes_of(rng, 1000, 64, 10))[0], Buckets)
     assert isinstance(laid_out(codes_of(rng, 1000, 200, 10))[0], Buckets)
+    codes = codes_of(rng, 10, 64, 0)
+    assert isinstance(laid_out(np.repeat(codes, 2, axis=0))[0], Buckets)  # two items a code
+    assert isinstance(laid_out(np.repeat(codes, 2, axis=0)[1:])[0], Scan)
+
+
+def test_four_bytes_hold_numbers_below_2_to_the_32():
+    assert compact_type((1 << 32) - 1) == np.uint32
+    assert compact_type(1 << 32) == np.uint64
+
+
+def test_none_are_nearest_where_there_are_none():
+    queries = code_queries(np.zeros((2, 2), np.uint8), 16)
+    layout = Scan(np.zeros((0, 1), np.uint64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))
+    assert [len(hits.indices()) + len(hits.distances) for hits in layout.top_many(queries, 3)] == [0, 0]
+    assert [len(hits.indices()) for hits in layout.top_many(output_queries(np.ones((1, 16)), 16), 3)] == [0]
+
+
+@pytest.mark.parametrize("bits", [12, 64, 200])
+@pytest.mark.parametrize("room", [1, 7, 100])
+def test_distances_by_column_are_those_of_unpacking(bits, room):
+    rng = np.random.default_rng(0)
+    codes = codes_of(rng, 60, bits, 0)
+    columns = CodeColumns(codes)
+    assert len(columns) == len(columns.scratch()) == 60
+    out = np.empty(40, dtype=columns.distance_type)
+    columns.distances(as_words(codes[:1])[0], 15, out, np.empty(room, dtype=np.uint64))
+    assert out.tolist() == plain.distances(codes[0], codes, bits)[15:55].tolist()
+    assert out.dtype == np.uint8
+    assert CodeColumns(np.zeros((1, 31), np.uint8)).distance_type == np.uint8
+    assert CodeColumns(np.zeros((1, 32), np.uint8)).distance_type == np.uint16
 
 
 @pytest.mark.parametrize("bits", [48, 64, 100])
@@ -161,8 +193,9 @@ def test_both_engines_of_the_scan_keep_the_order_of_insertion(bits, engine, monk
         monkeypatch.setattr(scan, "first_k", None)  # NumPy would fail
     else:
         monkeypatch.setattr(scan, "faiss_module", lambda: None)
+    monkeypatch.setattr(scan, "_AT_A_TIME", 2048)
     rng = np.random.default_rng(0)
-    codes = codes_of(rng, 150_000, bits, 0)  # three blocks of the scan
+    codes = codes_of(rng, 6000, bits, 0)  # three blocks of the scan
     codes[:, 3:] = codes[0, 3:]  # many ties
     codes[:, 2] = np.arange(len(codes)) % 256
     queries = codes[rng.integers(0, len(codes), 4)]
@@ -258,3 +291,11 @@ def test_codes_alike_in_their_first_word_are_told_apart():
     other = np.repeat(as_words(pack(signs[2:])), 6, axis=0)
     assert layout.find(other, layout.places).dtype == np.int64
     assert layout.find(other, layout.places).tolist() == []
+
+
+@pytest.mark.parametrize("bits", [12, 100])
+def test_distances_are_the_same_block_by_block(bits, monkeypatch):
+    codes = codes_of(np.random.default_rng(0), 170, bits, 0)
+    monkeypatch.setattr(query_module, "_AT_A_TIME", 50)
+    far = code_queries(codes[3:4], bits)[0].distances(as_words(codes))
+    assert far.tolist() == plain.distances(codes[3], codes, bits).tolist()

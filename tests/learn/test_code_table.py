@@ -116,7 +116,7 @@ def test_a_given_similarity_follows_the_dense_algorithm(form, separate, monkeypa
     forms = {
         "dense": whole.astype(np.int8),
         "sparse": scipy.sparse.coo_array(whole > 0).astype(np.int8),
-        "tensor": torch.tensor(whole),
+        "tensor": torch.tensor(whole, requires_grad=True),
     }
     table = CodeTable.from_similarity(forms[form], 9, separate_queries=separate)
     V, gamma = np.zeros((45, 9)), 0.0 if separate else 50.0
@@ -124,9 +124,11 @@ def test_a_given_similarity_follows_the_dense_algorithm(form, separate, monkeypa
         omega, U = draw(table, 12, rng), outputs(12, 9, rng)
         S = paper.weighted(whole[omega])
         np.testing.assert_allclose(table.similarity_sums(omega), S @ V, rtol=1e-9, atol=1e-9)
-        table.update(omega, U, gamma)
+        np.testing.assert_allclose(table.similarity_squares(omega), (S**2).sum(axis=1), rtol=1e-12)
+        J = table.update(omega, U, gamma)
         V = paper.update_codes(V, U, S, None if separate else omega, gamma)
         assert np.array_equal(table.dense(), V)
+    np.testing.assert_allclose(J, paper.objective(U, V, S, None if separate else omega, gamma), rtol=1e-9)
 
 
 @given(
@@ -154,7 +156,7 @@ def test_a_sweep_from_any_codes_never_raises_the_objective(kind, n, bits, gamma,
 
 def test_rows_outside_the_sample_stay_merged_and_memory_does_not_grow_with_n():
     rng = np.random.default_rng(0)
-    labels = (np.arange(200_000) % 10).astype(np.uint8)
+    labels = (np.arange(20_000) % 10).astype(np.uint8)
     table = CodeTable(labels, 24)
     assert len(table.rows) == 10
     centres = rng.choice([-1.0, 1.0], size=(10, 24))
@@ -162,7 +164,7 @@ def test_rows_outside_the_sample_stay_merged_and_memory_does_not_grow_with_n():
         omega = draw(table, 100, rng)
         table.update(omega, np.tanh(2 * centres[labels[omega]] + rng.normal(size=(100, 24))), 200.0)
         assert len(table.rows) <= 10 + 100 * (w + 1)
-    assert table.rows.count.sum() == 200_000
+    assert table.rows.count.sum() == 20_000
     codes = table.dense()
     assert len(np.unique(np.column_stack([labels, codes]), axis=0)) == len(table.rows)
     kept = {**vars(table), **vars(table._rows)}
@@ -195,7 +197,9 @@ def test_many_label_sets_go_through_blocks_with_the_same_result(monkeypatch):
     rng = np.random.default_rng(1)
     labels, hot = labelled("multi-label", 80, 6, rng)
     monkeypatch.setattr("adsh.learn.similarity._BLOCK", 50)  # A is never held whole
-    follow(CodeTable(labels, 8), hot, m=20, gamma=10.0, rng=rng, outer=5)
+    table = CodeTable(labels, 8)
+    follow(table, hot, m=20, gamma=10.0, rng=rng, outer=5)
+    assert table._similarity._cached is None
 
 
 def test_label_sets_by_id_equal_their_multi_hot_labels():
@@ -279,6 +283,26 @@ def test_queries_that_share_no_label_with_the_database_are_refused():
         CodeTable([0, 1], 8, queries=[10, 11])
     with pytest.raises(InputError, match="named by int here .0. and by str there .'a'."):
         CodeTable(["a", "b"], 8, queries=[0, 1])
+
+
+def test_entries_stored_in_parts_are_added_up_and_the_pairs_of_all_blocks_counted(monkeypatch):
+    monkeypatch.setattr("adsh.learn.similarity._BLOCK", 4)  # two rows
+    halves = scipy.sparse.csr_array((np.full(4, 0.5), [0, 0, 1, 1], [0, 2, 4]), shape=(2, 2))
+    assert CodeTable.from_similarity(halves, 8)._similarity.similar_pairs == 2
+    assert CodeTable.from_similarity(np.array([[1, -1], [1, 1]]), 8)._similarity.similar_pairs == 3
+    last_block_alike = np.array([[1, -1, 1, 1], [1, 1, 1, 1], [-1, -1, -1, -1]])
+    assert CodeTable.from_similarity(last_block_alike, 8, separate_queries=True).points == 4
+
+
+def test_codes_to_start_from_are_for_labelled_points_alone_and_checked():
+    rng = np.random.default_rng(11)
+    labels, start = [2, -1, 0, 1, -1, 0], rng.choice([-1, 1], size=(6, 8))
+    table = CodeTable(labels, 8, start=start)
+    assert np.array_equal(table.dense(), np.where(np.array(labels)[:, None] < 0, 0, start))
+    assert table.rows.count.dtype == np.int64
+    for wrong in (start[:5], start[:, :7], np.where(start > 0, 0, start)):
+        with pytest.raises(InputError, match=r"start has shape.*give \(6, 8\) codes of \+1 and -1"):
+            CodeTable(labels, 8, start=wrong)
 
 
 def test_a_given_sparse_matrix_is_left_as_it_was():
