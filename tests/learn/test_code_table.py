@@ -270,6 +270,7 @@ def test_labels_with_nothing_to_learn_from_are_refused(labels, said):
         (np.ones((3, 3)), "every pair of the similarity matrix is similar"),
         (-np.ones((3, 3)), "every pair of the similarity matrix is dissimilar"),
         (scipy.sparse.csr_array(np.array([[1, -1], [-1, 1]])), "stores -1"),
+        (scipy.sparse.csr_array(np.array([[1, 3], [0, 1]])), "stores 3"),
         (np.ones(4), "shape"),
     ],
 )

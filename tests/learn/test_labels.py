@@ -56,7 +56,8 @@ def test_classes_numbered_otherwise_keep_their_names():
         (np.zeros((2, 2, 2)), "shape"),
         ([], "empty"),
         (np.array([], dtype=int), "empty"),
-        ([1, "a"], "'a'|1"),
+        (np.array([], dtype=str), "empty"),
+        ([1, "a"], "labels hold 1: give all integers, all strings, or a collection of tags each"),
         ([[0, 1, 0], [1, 0, 0]], "numpy.array"),
         ([[1.5], [2.5]], "strings or integers"),
         ("cat", "'cat': give one label a point"),
@@ -79,8 +80,11 @@ def test_a_table_of_sets_takes_single_tags_and_refuses_what_it_would_have_to_gue
     assert [sets.names_of(k) for k in (0, 1)] == [("cat",), ("rat",)]
     with pytest.raises(InputError, match=r"numpy\.array\(sets\)"):
         LabelSets([0, 1], [[1, 0, 0], [0, 1, 1]])
-    with pytest.raises(InputError, match="sets hold 1.5"):
+    with pytest.raises(InputError, match="sets hold 1.5: give a collection of tags each"):
         LabelSets([0], [1.5])
+    for ids in (np.zeros((1, 1), int), np.zeros(1), 0):
+        with pytest.raises(InputError, match="give .n,. integers"):
+            LabelSets(ids, ["cat"])
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int64, ">i2"])
@@ -102,3 +106,29 @@ def test_labels_may_be_called_by_other_names_and_put_over_other_points():
         labels.called(["cat"])
     with pytest.raises(InputError, match="ids hold 3"):
         labels.over(np.array([3]))
+
+
+def test_the_last_set_of_a_table_may_be_empty_and_used_by_nobody():
+    sets = LabelSets([0, 0], np.array([[0, 1], [1, 0], [0, 0]]))
+    assert sets.sizes.tolist() == [2, 0, 0]
+    assert sets.empty.tolist() == [False, False, True]
+    assert tags_of_each(np.array(["", ""])) == [set(), set()]
+
+
+def test_some_points_keep_the_table_of_sets_and_a_table_needs_no_points():
+    labels = LabelSets.of([["a"], ["b", "a"], [], ["b"]])
+    some = labels.take([3, 1, 1])
+    assert [some.names_of(int(i)) for i in some.ids] == [("b",), ("a", "b"), ("a", "b")]
+    assert some.sizes.sum() == len(some) == 3
+    table = LabelSets.table([0, 1, 3], [1, 0, 1], ["a", "b"])
+    assert [table.names_of(k) for k in range(2)] == [("b",), ("a", "b")]
+    assert table.sizes.tolist() == [0, 0]
+    assert table.ids.dtype == np.uint8
+    assert len(table) == 0
+
+
+def test_tags_of_several_types_are_told_apart_and_numpy_ones_are_plain():
+    sets = LabelSets.of([[np.int64(3), "b"], [1, np.str_("a")], {3}])
+    assert sets.names == (1, 3, "a", "b")
+    assert sets.ids.dtype == np.uint8
+    assert tags_of_each([[np.int64(3), "b"], [3]]) == [{3, "b"}, {3}]

@@ -7,6 +7,7 @@ from adsh import LabelSets
 from adsh.errors import InputError
 from adsh.hamming.bits import pack, unpack
 from adsh.learn import CodeTable, LearnedCodes
+from adsh.learn.code_table import LastUpdate
 from adsh.learn.learned_codes import NO_SET, NewLabels
 
 from ..reference import paper
@@ -55,6 +56,16 @@ def test_points_without_a_label_take_the_codes_of_the_network():
     assert len(learned.rows) == len(table.rows) + 3
     none = LearnedCodes.of(trained("multi-label")[0], given[:0])
     assert (none.label_set != NO_SET).all()
+
+
+def test_row_numbers_take_two_bytes_from_257_rows_on():
+    table = CodeTable(np.repeat([*range(10), -1], [1] * 10 + [250]), 16)
+    table.update([0, 1], np.array([[1.0], [-1.0]]) * np.ones(16), 0.0)
+    others = np.stack([np.arange(250), np.zeros(250)], axis=1).astype(np.uint8)
+    for codes, size in ((others, 2), (others[np.arange(250) // 2], 1)):
+        kept = LearnedCodes.of(table, codes)
+        assert np.array_equal(kept.codes()[10:], codes)
+        assert kept.row_numbers.itemsize == size
 
 
 def test_the_points_of_a_given_similarity_share_rows_where_their_codes_are_equal():
@@ -121,6 +132,8 @@ def test_a_point_without_a_label_has_no_code_of_its_own():
     new = NewLabels.of(table, LearnedCodes.of(table))
     with pytest.raises(InputError, match="item 2 has no label"):
         new.codes(LabelSets.of([0, 1, None, 1, None]))
+    with pytest.raises(InputError, match="item 0 has no label"):
+        new.codes(LabelSets.of([None, 1]))
     table_of_sets = LabelSets(np.array([0, 0]), [[1], []])  # an empty set that nobody has
     assert len(new.codes(table_of_sets)) == 2
 
@@ -131,3 +144,11 @@ def test_codes_for_new_labels_need_labels_and_an_update():
     given = CodeTable.from_similarity(np.array([[1, -1], [-1, 1]]), 8)
     given.update([0, 1], np.ones((2, 8)), 0.0)
     assert NewLabels.of(given, LearnedCodes.of(given)) is None
+
+
+def test_the_commonest_code_of_a_label_set_counts_its_points():
+    table = LabelSets.table([0, 1, 2, 3], [0, 1, 0], ["a", "b"])  # sets 0 and 2 are the same
+    packed = np.array([[1], [2], [3], [2]], dtype=np.uint8)
+    learned = LearnedCodes(8, np.array([0, 0, 1, 2]), packed, np.array([5, 3, 1, 4]), np.zeros(13, np.uint8))
+    last = LastUpdate(np.eye(8), np.array([0]), np.ones((1, 8)), 0.5, 1)
+    assert NewLabels(learned, table, table, last).codes(LabelSets.of(["a", "b"])).tolist() == [[2], [3]]

@@ -76,6 +76,8 @@ def test_mirrored_coding_is_the_mean_over_an_image_and_its_mirror_image():
     with torch.no_grad():
         expected = torch.tanh((network(images) + network(images.flip(-1))) / 2)
     assert torch.allclose(got, expected, atol=1e-6)
+    unmirrored = torch.cat(list(network_outputs(network, lambda i: images[i], range(10))))
+    assert torch.allclose(unmirrored, torch.tanh(network(images)).detach(), atol=1e-6)
     features = torch.rand(10, 60)
     plain = torch.cat(list(network_outputs(network, lambda i: features[i], range(10), mirror=True)))
     assert torch.allclose(plain, torch.tanh(network(features)).detach())  # features have no mirror image
