@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adsh.errors import InputError
-from adsh.hamming.bits import as_octets, as_words, bytes_for, check_bits, distinct, pack, unpack
+from adsh.hamming.bits import as_octets, as_words, bytes_for, check_bits, check_codes, distinct, pack, unpack
 
 
 @given(st.integers(1, 200), st.integers(0, 20), st.integers(0, 1000))
@@ -14,6 +15,7 @@ def test_pack_then_unpack_is_the_identity(bits, n, seed):
     assert packed.dtype == np.uint8
     assert packed.shape == (n, bytes_for(bits))
     assert np.array_equal(unpack(packed, bits), signs)
+    assert all(np.array_equal(unpack(code, bits), row) for code, row in zip(packed, signs, strict=True))
 
 
 def test_the_first_bit_is_the_highest_of_the_first_byte_and_padding_is_zero():
@@ -53,3 +55,42 @@ def test_words_give_back_the_bytes_they_were_made_of(bits):
     codes = pack(np.random.default_rng(0).choice([-1, 1], size=(5, bits)))
     assert np.array_equal(as_octets(as_words(codes), bits), codes)
     assert np.array_equal(as_octets(as_words(codes)[::2], bits), codes[::2])
+
+
+def test_a_one_among_the_padding_is_refused_and_its_row_named():
+    codes = np.full((4, 3), 255, dtype=np.uint8)
+    assert check_codes(codes, 24) is codes
+    codes[:, 2] = 0b11110000
+    assert check_codes(codes, 20) is codes
+    for padding in range(4):
+        wrong = codes.copy()
+        wrong[2:, 2] |= 1 << padding
+        said = "some have a 1 among the 4 padding bits of row 2, but bits=20 uses only 20 of 24 bits"
+        with pytest.raises(InputError, match=said):
+            check_codes(wrong, 20, "some")
+
+
+def test_codes_of_another_length_or_type_are_refused():
+    codes = np.zeros((4, 3), dtype=np.uint8)
+    with pytest.raises(
+        InputError, match="some have 3 bytes a row, but bits=12 needs 2: pass bits=24, or encode with a 12"
+    ):
+        check_codes(codes, 12, "some")
+    for wrong in (codes.astype(np.int8), codes[0], codes[None]):
+        with pytest.raises(InputError, match="some have type"):
+            check_codes(wrong, 24, "some")
+    assert np.array_equal(check_codes(torch.tensor(codes), 24), codes)
+    assert np.array_equal(check_codes(OnADevice(codes), 24), codes)
+
+
+class OnADevice:
+    """What a tensor on a GPU has: no way to NumPy but over the CPU."""
+
+    def __init__(self, codes):
+        self.codes = codes
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self.codes

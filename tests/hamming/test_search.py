@@ -206,6 +206,12 @@ def test_both_engines_of_the_scan_keep_the_order_of_insertion(bits, engine, monk
             best = plain.top(far, k)
             assert hits.indices().tolist() == best.tolist()
             assert hits.distances.tolist() == far[best].tolist()
+            assert hits.distances.dtype.kind in "ui"
+
+
+def test_no_ranges_hold_no_positions():
+    assert scan.ranges(np.zeros(0, np.uint32), np.zeros(0, np.uint32)).tolist() == []
+    assert scan.ranges(np.array([7, 2, 5]), np.array([2, 0, 3])).tolist() == [7, 8, 5, 6, 7]
 
 
 @given(st.lists(st.integers(0, 64), min_size=1, max_size=50), st.data())
@@ -285,8 +291,9 @@ def test_codes_alike_in_their_first_word_are_told_apart():
     signs = np.ones((3, 100))
     signs[1, 99] = signs[2, 70] = -1
     codes = pack(signs)[[0, 1, 1, 0, 0, 1]]
-    layout, _ = laid_out(codes)
+    layout, number = laid_out(codes)
     assert isinstance(layout, Buckets)
+    assert np.array_equal(layout.item_words(), as_words(codes[number]))
     assert layout.find(layout.item_words(), layout.places).tolist() == list(range(6))
     other = np.repeat(as_words(pack(signs[2:])), 6, axis=0)
     assert layout.find(other, layout.places).dtype == np.int64

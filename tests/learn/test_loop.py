@@ -71,8 +71,29 @@ def test_one_seed_gives_one_result_and_another_seed_another(blobs):
     assert not np.array_equal(a[2][0]["omega"], c[2][0]["omega"])
 
 
+def test_without_a_seed_it_is_zero(blobs):
+    points, labels = blobs
+    weights = []
+    for seed in ({}, {"seed": 0}):
+        torch.manual_seed(0)
+        network = torch.nn.Linear(8, 8)
+        recipe = Recipe(samples=20, outer=1, inner=1, batch_size=8)
+        learn(network, Feed(as_items(points), CPU), CodeTable(labels, 8), recipe, device=CPU, **seed)
+        weights.append(network.weight.detach().clone())
+    assert torch.equal(*weights)
+
+
+def test_separate_queries_are_learned_without_gamma_and_one_may_be_sampled(blobs):
+    points, labels = blobs
+    table = CodeTable(labels, 8, queries=labels[:40])
+    recipe = Recipe(samples=1, outer=2, inner=1, gamma=200.0)
+    history = learn(torch.nn.Linear(8, 8), Feed(as_items(points[:40]), CPU), table, recipe, device=CPU)
+    assert len(history) == 2
+    assert (table.dense() != 0).all()
+
+
 def test_a_rate_that_makes_training_diverge_is_told_as_such(blobs):
-    with pytest.raises(TrainingError, match="lower lr"):
+    with pytest.raises(TrainingError, match=r"in outer iteration 1: .*lower lr, now 1e\+38"):
         run(blobs, optimizer="sgd", lr=1e38)
 
 
