@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,8 @@ from adsh.learn.loop import _cuts, learn
 from adsh.learn.objective import Terms
 from adsh.learn.step import Step
 from adsh.networks import create_network
+
+from ..reference import paper
 
 CPU = torch.device("cpu")
 
@@ -95,6 +99,55 @@ def test_separate_queries_are_learned_without_gamma_and_one_may_be_sampled(blobs
 def test_a_rate_that_makes_training_diverge_is_told_as_such(blobs):
     with pytest.raises(TrainingError, match=r"in outer iteration 1: .*lower lr, now 1e\+38"):
         run(blobs, optimizer="sgd", lr=1e38)
+
+
+@pytest.mark.parametrize("ema", [0.0, 0.9])
+def test_a_run_goes_on_from_where_another_stood(blobs, ema):
+    """The same network, codes and rates as without the interruption, whatever the parts were when it went on."""
+    points, labels = blobs
+    recipe = Recipe(samples=60, outer=4, inner=3, batch_size=16, lr=0.05, optimizer="adamw", schedule="cosine", ema=ema)
+
+    def parts(standing):
+        modules = [standing.network, standing.optimizer] + ([standing.average] if ema else [])
+        return copy.deepcopy([*(m.state_dict() for m in modules), standing.table.state(), standing.history])
+
+    def learned(**hooks):
+        torch.manual_seed(0)
+        network, table = torch.nn.Linear(8, 8), CodeTable(labels, 8)
+        history = learn(network, Feed(as_items(points), CPU), table, recipe, device=CPU, **hooks)
+        return network, table, history
+
+    seen = []
+    whole = learned(after_outer=lambda standing: seen.append(parts(standing)))
+
+    def resume(standing):
+        network, optimizer, *average, table, history = seen[1]
+        standing.network.load_state_dict(network)
+        standing.optimizer.load_state_dict(optimizer)
+        for state in average:
+            standing.average.load_state_dict(state)
+        standing.table.restore(table)
+        standing.history.extend(history)
+
+    again = learned(resume=resume)
+    assert torch.equal(again[0].weight, whole[0].weight)
+    assert np.array_equal(again[1].dense(), whole[1].dense())
+    for name in ("outer", "loss", "lr", "rows"):
+        assert [record[name] for record in again[2]] == [record[name] for record in whole[2]], name
+    assert [len(stand[-1]) for stand in seen] == [1, 2, 3, 4]
+
+
+def test_the_history_tells_the_objective_a_pair_and_what_time_went_where(blobs, monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
+    _, table, calls, history = run(blobs, codes_after="epoch")
+    S = paper.weighted(np.where(blobs[1][calls[-1]["omega"]][:, None] == blobs[1], 1.0, -1.0))
+    J = paper.objective(calls[-1]["U"].double().numpy(), table.dense(), S, calls[-1]["omega"], Recipe().gamma)
+    assert history[-1]["loss"] == pytest.approx(J / (60 * 300), rel=1e-6)
+    assert [record["code_update_seconds"] for record in history] == [2.0] * 3  # one tick an epoch
+    assert [record["seconds"] for record in history] == [5.0] * 3
+    assert [record["items_per_second"] for record in history] == [60 * 2 / 5.0] * 3
+    assert [record["set_up_seconds"] for record in history] == [0.0] * 3
 
 
 def test_batches_are_full_but_the_last_and_never_of_one():
