@@ -36,6 +36,16 @@ def test_distinct_gives_back_every_row_and_its_count(bits, n, seed):
     assert counts.tolist() == np.bincount(position).tolist()
 
 
+def test_codes_alike_in_their_first_word_are_distinct():
+    signs = np.ones((3, 130))
+    signs[1, 64] = signs[2, 129] = -1
+    codes = pack(signs)[[2, 0, 1, 0]]
+    values, position, counts = distinct(codes)
+    assert len(values) == 3
+    assert np.array_equal(values[position], codes)
+    assert counts[position].tolist() == [1, 2, 1, 2]
+
+
 def test_words_are_equal_where_codes_are():
     codes = np.arange(36, dtype=np.uint8).reshape(3, 12)
     words = as_words(codes)

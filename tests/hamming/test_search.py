@@ -221,6 +221,12 @@ def test_the_kth_smallest_is_that_of_a_sort(values, data):
     assert kth_smallest(np.array(values, dtype=float), k) == sorted(values)[k - 1]
 
 
+def test_the_kth_smallest_of_many_real_distances_is_that_of_a_sort():
+    values = np.random.default_rng(0).random(3000)
+    for k in (1, 2, 3, 40, 1500, 2999, 3000):
+        assert kth_smallest(values, k) == np.sort(values)[k - 1]
+
+
 @given(cases)
 def test_items_are_found_by_code_and_place_and_others_are_not(case):
     n, bits, distinct, seed = case

@@ -73,9 +73,13 @@ def test_grouped_equals_dense_with_saturated_outputs(kind):
     follow(CodeTable(labels, 12), hot, m=20, gamma=0.0, rng=rng, saturated=True)
 
 
-def test_unlabelled_points_may_be_taken_as_similar_to_nothing():
+@pytest.mark.parametrize("single", [False, True])
+def test_unlabelled_points_may_be_taken_as_similar_to_nothing(single):
     rng = np.random.default_rng(3)
     labels, hot = labelled("some-unlabelled", 50, 4, rng, density=0.2)
+    if single:
+        labels = rng.integers(-1, 4, 50)
+        hot = np.eye(5, dtype=int)[labels, :4]  # -1 is none of them
     assert (hot.sum(axis=1) == 0).any()
     table = CodeTable(labels, 10, unlabelled="dissimilar")
     V = np.zeros((50, 10))
@@ -119,6 +123,7 @@ def test_a_given_similarity_follows_the_dense_algorithm(form, separate, monkeypa
         "tensor": torch.tensor(whole, requires_grad=True),
     }
     table = CodeTable.from_similarity(forms[form], 9, separate_queries=separate)
+    assert table.rows.count.dtype == np.int64
     V, gamma = np.zeros((45, 9)), 0.0 if separate else 50.0
     for _ in range(20):
         omega, U = draw(table, 12, rng), outputs(12, 9, rng)
@@ -259,6 +264,32 @@ def test_a_sample_that_cannot_be_used_is_refused(omega, shape, said):
 def test_labels_with_nothing_to_learn_from_are_refused(labels, said):
     with pytest.raises(InputError, match=said):
         CodeTable(labels, 8)
+
+
+def test_queries_may_be_of_one_class_or_of_classes_the_database_lacks_but_not_all_without_a_label():
+    rng = np.random.default_rng(12)
+    labels, asking = np.arange(12) % 3, np.array([0, 0, 7, 0])
+    for queries in (asking[:2], asking):
+        table, m = CodeTable(labels, 6, queries=queries), len(queries)
+        V, U = np.zeros((12, 6)), outputs(m, 6, rng)
+        S = paper.weighted(np.where(queries[:, None] == labels, 1.0, -1.0))
+        J = table.update(np.arange(m), U, 0.0)
+        V = paper.update_codes(V, U, S, None, 0.0)
+        assert np.array_equal(table.dense(), V)
+        np.testing.assert_allclose(J, paper.objective(U, V, S, None, 0.0), rtol=1e-9)
+    with pytest.raises(InputError, match="no point has a label"):
+        CodeTable(labels, 6, queries=[-1, -1])
+
+
+@pytest.mark.parametrize(("classes", "dtype"), [(255, np.uint8), (256, np.uint16)])
+def test_row_numbers_have_a_number_for_points_without_a_row(classes, dtype):
+    table = CodeTable(np.arange(-1, classes), 4)
+    table.update([1, 2], np.ones((2, 4)), 0.0)
+    assert table.row_numbers().dtype == dtype
+    assert table.row_numbers()[0] == len(table.rows) == classes
+    assert table.dense().dtype == np.int8
+    assert table.dense()[0].tolist() == [0] * 4
+    assert table.dense()[1:].all()
 
 
 @pytest.mark.parametrize(
