@@ -28,7 +28,7 @@ TABLE = ("tests/learn/test_code_table.py", "tests/learn/test_objective.py")
 LOOP = ("tests/learn/test_loop.py", "tests/learn/test_step.py")
 CODES = ("tests/hamming/", "tests/evaluate/test_counting.py")
 TESTS = {  # a module's mutants meet these alone: all that reach it would take a minute each
-    "learn.sweep": TABLE,
+    "learn.sweep": ("tests/learn/test_sweep.py", *TABLE),
     "learn.code_table": TABLE,
     "learn.rows": TABLE,
     "learn.similarity": TABLE,

@@ -219,6 +219,41 @@ def test_label_sets_by_id_equal_their_multi_hot_labels():
     assert len(by_id.rows) == len(plain.rows)
 
 
+def test_a_sampled_point_whose_argument_gamma_makes_zero_keeps_its_bit_where_its_row_does_not():
+    """One bit: Q of its class is 10, and 2 gamma u_j is 10 as well."""
+    labels, omega = np.repeat([0, 1], 5), np.array([0, 1, 2, 5, 6, 7])
+    U = np.array([[1.0], [-1.0], [-1.0], [1.0], [1.0], [-1.0]])
+    S = paper.weighted(np.where(labels[omega][:, None] == labels, 1.0, -1.0))
+    Q = -2 * S.T @ U
+    gamma = Q[0, 0] / 2
+    assert gamma > 0
+    start = np.ones((10, 1), dtype=int)
+    table = CodeTable(labels, 1, start=start)
+    table.update(omega, U, gamma)
+    assert np.array_equal(table.dense(), paper.update_codes(start, U, S, omega, gamma))
+    assert table.dense()[:5, 0].tolist() == [1, -1, -1, -1, -1]
+
+
+def test_the_sign_of_an_output_of_zero_is_plus_one():
+    rng = np.random.default_rng(13)
+    labels, hot = labelled("single-label", 30, 3, rng)
+    table, V = CodeTable(labels, 6), np.zeros((30, 6))
+    for _ in range(4):
+        omega, U = draw(table, 8, rng), np.round(outputs(8, 6, rng))
+        assert (U == 0).any()
+        table.update(omega, U, 1.0, signed=True)
+        V = paper.update_codes(V, U, paper.weighted(paper.similarity(hot[omega], hot)), omega, 1.0, signed=True)
+        assert np.array_equal(table.dense(), V)
+
+
+def test_few_labelled_points_are_found_in_all_blocks(monkeypatch):
+    monkeypatch.setattr("adsh.learn.code_table._BLOCK", 100)
+    labels = np.full(1000, -1)
+    labels[[3, 250, 251, 999]] = 0, 1, 0, 1
+    table = CodeTable(labels, 8)
+    assert sorted(table.draw(4, np.random.default_rng(0)).tolist()) == [3, 250, 251, 999]
+
+
 def test_codes_are_never_zero_once_updated():
     table = CodeTable([0, 1, 0, 1], 6)
     assert not table.dense().any()
