@@ -15,7 +15,9 @@ def test_pack_then_unpack_is_the_identity(bits, n, seed):
     assert packed.dtype == np.uint8
     assert packed.shape == (n, bytes_for(bits))
     assert np.array_equal(unpack(packed, bits), signs)
-    assert all(np.array_equal(unpack(code, bits), row) for code, row in zip(packed, signs, strict=True))
+    for code, row in zip(packed, signs, strict=True):  # one by one
+        assert np.array_equal(pack(row), code)
+        assert np.array_equal(unpack(code, bits), row)
 
 
 def test_the_first_bit_is_the_highest_of_the_first_byte_and_padding_is_zero():
@@ -52,6 +54,12 @@ def test_words_are_equal_where_codes_are():
     assert words.shape == (3, 2)
     assert len(np.unique(words, axis=0)) == 3
     assert np.bitwise_count(words).sum() == np.bitwise_count(codes).sum()
+
+
+@pytest.mark.parametrize("bits", [1, 1024, np.int64(48)])
+def test_a_code_length_from_1_to_1024_is_taken(bits):
+    assert check_bits(bits) == bits
+    assert type(check_bits(bits)) is int
 
 
 @pytest.mark.parametrize("bits", [0, -3, 1025, 12.0, True, "12", None])

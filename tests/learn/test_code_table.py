@@ -234,6 +234,15 @@ def test_a_sampled_point_whose_argument_gamma_makes_zero_keeps_its_bit_where_its
     assert table.dense()[:5, 0].tolist() == [1, -1, -1, -1, -1]
 
 
+def test_a_sample_similar_to_everything_has_a_ratio_of_zero():
+    table = CodeTable([["a", "b"], ["a"], ["b"]], 4)
+    U = outputs(1, 4, np.random.default_rng(0))
+    J = table.update([0], U, 1.0)
+    assert table.last_update.ratio == 0
+    assert np.array_equal(table.dense(), paper.update_codes(np.zeros((3, 4)), U, np.ones((1, 3)), np.array([0]), 1.0))
+    assert J == pytest.approx(paper.objective(U, table.dense(), np.ones((1, 3)), [0], 1.0))
+
+
 def test_the_sign_of_an_output_of_zero_is_plus_one():
     rng = np.random.default_rng(13)
     labels, hot = labelled("single-label", 30, 3, rng)
@@ -257,6 +266,7 @@ def test_few_labelled_points_are_found_in_all_blocks(monkeypatch):
 def test_codes_are_never_zero_once_updated():
     table = CodeTable([0, 1, 0, 1], 6)
     assert not table.dense().any()
+    assert table.rows.codes.dtype == np.int8
     table.update([0, 1], np.zeros((2, 6)), 0.0)  # every argument of the sign is 0
     assert (table.dense() == 1).all()
 
@@ -275,6 +285,7 @@ def test_torch_outputs_are_taken_as_numpy_ones_are():
     [
         ([0, 0], (2, 4), "twice"),
         ([0, 9], (2, 4), "omega holds 9, but there are 4"),
+        ([0, 4], (2, 4), "omega holds 4, but there are 4"),
         ([-1, 2], (2, 4), "omega holds -1"),
         ([], (0, 4), "indices"),
         ([0, 1], (2, 5), r"\(2, 5\).*\(2, 4\)"),
