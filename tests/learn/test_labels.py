@@ -4,6 +4,7 @@ import torch
 
 from adsh import LabelSets
 from adsh.errors import InputError
+from adsh.learn.labels import check_columns
 
 
 def tags_of_each(labels) -> list[set]:
@@ -52,7 +53,7 @@ def test_classes_numbered_otherwise_keep_their_names():
     [
         (np.array([0.5, 1.0]), "integers, strings"),
         (np.array([-2, 1]), "-1 stands for no label"),
-        (np.array([[0, 2], [1, 0]]), "0 and 1 only"),
+        (np.array([[0, 2], [1, 0]]), "labels hold 2: multi-hot is 0 and 1 only"),
         (np.zeros((2, 2, 2)), "shape"),
         ([], "empty"),
         (np.array([], dtype=int), "empty"),
@@ -132,3 +133,22 @@ def test_tags_of_several_types_are_told_apart_and_numpy_ones_are_plain():
     assert sets.names == (1, 3, "a", "b")
     assert sets.ids.dtype == np.uint8
     assert tags_of_each([[np.int64(3), "b"], [3]]) == [{3, "b"}, {3}]
+
+
+def test_multi_hot_sets_are_a_matrix_of_numbers():
+    for wrong in (np.zeros(3), np.array([["a"]]), np.array("a")):
+        with pytest.raises(InputError, match="multi-hot is .n, L. of 0 and 1"):
+            LabelSets([0], wrong)
+    assert tags_of_each(np.zeros((2, 3), dtype=int)) == [set(), set()]
+
+
+def test_a_tag_that_no_set_has_is_held_by_none():
+    starts, sets = LabelSets.table([0, 1, 3], [1, 0, 1], ["a", "b", "c"]).holders()
+    assert [sorted(sets[a:b].tolist()) for a, b in zip(starts, starts[1:], strict=False)] == [[1], [0, 1], []]
+
+
+def test_multi_hot_labels_of_other_columns_are_refused_and_other_labels_are_not():
+    for labels in (np.zeros((2, 3)), np.zeros(4), [1, 2], [["a"], []]):
+        check_columns(labels, "labels", 3, "the model's")
+    with pytest.raises(InputError, match="labels are multi-hot of 4 columns, but the model's 3"):
+        check_columns(np.zeros((2, 4)), "labels", 3, "the model's")
