@@ -144,7 +144,7 @@ def test_multi_hot_sets_are_a_matrix_of_numbers():
 
 def test_a_tag_that_no_set_has_is_held_by_none():
     starts, sets = LabelSets.table([0, 1, 3], [1, 0, 1], ["a", "b", "c"]).holders()
-    assert [sorted(sets[a:b].tolist()) for a, b in zip(starts, starts[1:], strict=False)] == [[1], [0, 1], []]
+    assert [sorted(sets[starts[t] : starts[t + 1]].tolist()) for t in range(3)] == [[1], [0, 1], []]
 
 
 def test_multi_hot_labels_of_other_columns_are_refused_and_other_labels_are_not():
