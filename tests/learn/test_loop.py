@@ -150,6 +150,28 @@ def test_the_history_tells_the_objective_a_pair_and_what_time_went_where(blobs, 
     assert [record["set_up_seconds"] for record in history] == [0.0] * 3
 
 
+def test_a_feed_on_the_device_is_asked_by_tensors_and_any_other_by_arrays(blobs):
+    points, labels = torch.tensor(blobs[0]).float(), blobs[1]
+
+    def plain(indices):
+        assert isinstance(indices, np.ndarray)
+        return points[indices]
+
+    def there(indices):
+        assert isinstance(indices, torch.Tensor)
+        return points[indices]
+
+    there.on_device = True
+    weights = []
+    for feed in (plain, there):
+        torch.manual_seed(0)
+        network = torch.nn.Linear(8, 8)
+        recipe = Recipe(samples=30, outer=2, inner=2, batch_size=8, collect="stale")
+        learn(network, feed, CodeTable(labels, 8), recipe, device=CPU)
+        weights.append(network.weight.detach().clone())
+    assert torch.equal(*weights)
+
+
 def test_batches_are_full_but_the_last_and_never_of_one():
     assert [len(b) for b in np.split(np.arange(2000), _cuts(2000, 64))] == [64] * 31 + [16]
     assert [len(b) for b in np.split(np.arange(129), _cuts(129, 64))] == [64, 65]
