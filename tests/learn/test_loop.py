@@ -9,7 +9,7 @@ from adsh.data import as_items
 from adsh.data.feed import Feed
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
-from adsh.learn.loop import _cuts, learn
+from adsh.learn.loop import _cuts, _fed, learn
 from adsh.learn.objective import Terms
 from adsh.learn.step import Step
 from adsh.networks import create_network
@@ -172,9 +172,32 @@ def test_a_feed_on_the_device_is_asked_by_tensors_and_any_other_by_arrays(blobs)
     assert torch.equal(*weights)
 
 
+def test_a_feed_that_reads_ahead_is_given_all_batches_of_an_epoch():
+    class Ahead:
+        def __call__(self, indices):
+            raise AssertionError("batch by batch")
+
+        def epoch(self, batches):
+            return iter([torch.tensor(batch) for batch in batches])
+
+    assert [batch.tolist() for batch in _fed(Ahead(), [[1, 2], [3]])] == [[1, 2], [3]]
+
+
+def test_fresh_outputs_are_those_of_the_activation(blobs):
+    points, labels = torch.tensor(blobs[0]).float(), blobs[1]
+    network, table, seen = torch.nn.Linear(8, 8), CodeTable(labels, 8), []
+    update = table.update
+    table.update = lambda omega, U, *rest, **more: seen.append((omega, U)) or update(omega, U, *rest, **more)
+    recipe = Recipe(samples=20, outer=1, inner=1, lr=1e-3, collect="fresh")
+    learn(network, lambda indices: points[indices], table, recipe, device=CPU, activation=torch.nn.functional.softsign)
+    omega, U = seen[-1]
+    assert torch.allclose(U, torch.nn.functional.softsign(network(points[omega])), atol=1e-6)
+
+
 def test_batches_are_full_but_the_last_and_never_of_one():
     assert [len(b) for b in np.split(np.arange(2000), _cuts(2000, 64))] == [64] * 31 + [16]
     assert [len(b) for b in np.split(np.arange(129), _cuts(129, 64))] == [64, 65]
+    assert [len(b) for b in np.split(np.arange(257), _cuts(257, 64))] == [64, 64, 64, 65]
     assert [len(b) for b in np.split(np.arange(5), _cuts(5, 64))] == [5]
     assert [len(b) for b in np.split(np.arange(1), _cuts(1, 64))] == [1]
 
