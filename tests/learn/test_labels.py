@@ -72,7 +72,7 @@ def test_labels_that_cannot_be_used_are_refused_in_words(labels, said):
 
 
 def test_an_id_beyond_the_table_names_both_numbers():
-    with pytest.raises(InputError, match="ids hold 3, but the table has 2 sets"):
+    with pytest.raises(InputError, match="ids hold 3, but the table has 2 sets, numbered 0 to 1$"):
         LabelSets(np.array([0, 3]), [["a"], ["b"]])
 
 
@@ -152,3 +152,20 @@ def test_multi_hot_labels_of_other_columns_are_refused_and_other_labels_are_not(
         check_columns(labels, "labels", 3, "the model's")
     with pytest.raises(InputError, match="labels are multi-hot of 4 columns, but the model's 3"):
         check_columns(np.zeros((2, 4)), "labels", 3, "the model's")
+
+
+def test_points_of_all_blocks_are_counted_and_renumbered(monkeypatch):
+    monkeypatch.setattr("adsh.learn.labels._BLOCK", 7)
+    values = np.random.default_rng(0).choice([3, 5, 9], size=50)
+    sets = LabelSets.of(values)
+    again = sets.over(sets.ids)
+    for counted in (sets.sizes, again.sizes):
+        assert counted.dtype == np.int64
+        assert counted.tolist() == [(values == value).sum() for value in (3, 5, 9)]
+    assert tags_of_each(values) == [{value} for value in values.tolist()]
+
+
+def test_vocabularies_that_both_mix_strings_and_numbers_are_compared_name_by_name():
+    sets = LabelSets.of([[1, "a"], ["b"], [2]])
+    assert sets.names == (1, 2, "a", "b")
+    assert sets.tags_in(("b", 7, 1)).tolist() == [2, -1, 0, -1]
