@@ -9,7 +9,7 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test coverage servers check format docs notebooks screenshots bench built dist release clean
+.PHONY: help install demo test coverage mutants servers check format docs notebooks screenshots bench built dist release clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -37,6 +37,14 @@ test: $(VENV)/.dev  ## run the tests, file by file on all cores
 
 coverage: $(VENV)/.dev  ## run the tests and say which lines and branches of src/ they leave out; less than 95 % fails
 	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term --cov-report=html $(ARGS)
+
+$(VENV)/.mutants: $(VENV)/.dev
+	$(PIP) -e '.[mutants]'
+	@touch $@
+
+mutants: $(VENV)/.mutants  ## change learn, hamming and the metrics a little, and see that a test fails (an hour); ONLY="adsh.learn.sweep*"
+	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py run --max-children 2 $(if $(ONLY),"$(ONLY)")
+	$(BIN)/python tools/mutants.py table
 
 $(VENV)/.servers: $(VENV)/.dev
 	$(PIP) -e '.[milvus-test]'
@@ -93,4 +101,4 @@ release: built  ## the same, tried on the oldest and on the newest supported Pyt
 	$(BIN)/python .ci/try_dist.py --both
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) dist build site htmlcov .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build site htmlcov mutants .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

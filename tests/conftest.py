@@ -10,9 +10,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 settings.register_profile("adsh", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile(  # make mutants: that an example fails is enough
+    "mutants", settings.get_profile("adsh"), max_examples=40, phases=[Phase.explicit, Phase.generate], database=None
+)
 settings.load_profile("adsh")
 torch.set_num_threads(1)
 

@@ -5,7 +5,6 @@ import torch
 from sklearn.base import clone
 
 import adsh
-from adsh import LabelSets
 from adsh.errors import InputError
 from adsh.hamming.bits import unpack
 
@@ -294,14 +293,3 @@ def test_features_are_standardised_before_training(blobs):
     assert model.network_.standardize.mean.abs().min() > 1e4
     assert np.array_equal(model.database_codes_, quick().fit(points * 1000 + 5e4, labels).database_codes_)
     assert expected_map(model.encode(points * 1000 + 5e4), model.database_codes_, labels, labels, 12) > 0.9
-
-
-def test_the_commonest_code_of_a_label_set_counts_its_points():
-    from adsh.learn.code_table import LastUpdate
-    from adsh.learn.learned_codes import LearnedCodes, NewLabels
-
-    table = LabelSets.table([0, 1, 2, 3], [0, 1, 0], ["a", "b"])  # sets 0 and 2 are the same
-    packed = np.array([[1], [2], [3], [2]], dtype=np.uint8)
-    learned = LearnedCodes(8, np.array([0, 0, 1, 2]), packed, np.array([5, 3, 1, 4]), np.zeros(13, np.uint8))
-    last = LastUpdate(np.eye(8), np.array([0]), np.ones((1, 8)), 0.5, 1)
-    assert NewLabels(learned, table, table, last).codes(LabelSets.of(["a", "b"])).tolist() == [[2], [3]]

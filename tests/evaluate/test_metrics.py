@@ -217,6 +217,38 @@ def test_several_metrics_come_from_one_count(monkeypatch):
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "asked"),
+    [
+        ("mean_average_precision", (), {"k": 9, "ties": "stable", "divisor": "min"}),
+        ("average_precisions", (), {"k": 9, "ties": "stable", "divisor": "min"}),
+        ("average_precision_bounds", (), {"k": 9, "divisor": "min"}),
+        ("precision_at", ([3, 8],), {"ties": "stable"}),
+        ("recall_at", ([3, 8],), {"ties": "stable"}),
+        ("precision_recall_by_radius", (), {"empty": "one"}),
+        ("ndcg_at", (9,), {"gain": "linear", "ties": "stable"}),
+    ],
+)
+def test_each_function_is_the_method_of_the_same_name(name, given, asked):
+    """With every argument unlike its default, by labels and by relevance."""
+    queries, database, query_hot, database_hot = random_case(3, 12, codes=5)
+    codes, grades = (pack(queries), pack(database)), plain.shared(tags(query_hot), tags(database_hot))
+    method = getattr(metrics.Ranking(*codes, query_hot, database_hot, bits=12), name)
+    keywords = dict(zip({"ndcg_at": ["k"]}.get(name, ["ks"]), given, strict=False)) | asked
+    want = method(*given, **asked)
+    for labels, options in (((query_hot, database_hot), {}), ((), {"relevance": grades})):
+        got = getattr(metrics, name)(*codes, *labels, bits=12, **keywords, **options)
+        np.testing.assert_allclose(flat(got), flat(want), atol=1e-14)
+    for argument in asked:  # each tells
+        other = method(*given, **{key: value for key, value in asked.items() if key != argument})
+        assert not np.allclose(flat(other), flat(want)), argument
+
+
+def flat(value):
+    parts = vars(value).values() if isinstance(value, metrics.RadiusCurve) else [value]
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
 def test_graded_counts_give_the_same_average_precision():
     queries, database, query_hot, database_hot = random_case(1, 16, codes=4)
     for graded in (False, True):

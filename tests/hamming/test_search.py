@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adsh.hamming import ball, scan
-from adsh.hamming.arrange import arrange
+from adsh.hamming import query as query_module
+from adsh.hamming.arrange import arrange, compact_type
 from adsh.hamming.bits import as_words, pack
 from adsh.hamming.buckets import Buckets
-from adsh.hamming.hits import kth_smallest
+from adsh.hamming.distances import CodeColumns
+from adsh.hamming.hits import Hits, kth_smallest
 from adsh.hamming.query import code_queries, output_queries
 from adsh.hamming.scan import Scan
 from tests.reference import hamming as plain
@@ -68,20 +70,50 @@ def test_a_ball_holds_what_a_full_count_finds(case, radius):
     assert distances.tolist() == far[best].tolist()
 
 
+@given(
+    st.sampled_from([2, 3, 6, 30]),  # distinct codes
+    st.sampled_from([5, 12, 70]),  # bits: of 5, most distances tie
+    st.integers(1, 60) | st.sampled_from([199, 200, 250]),
+    st.integers(0, 1 << 30),
+)
+def test_buckets_at_equal_distances_give_their_items_in_the_order_of_insertion(distinct, bits, k, seed):
+    """Fewer than the nearest bucket holds, or fewer than there are buckets, or many buckets' worth."""
+    rng = np.random.default_rng(seed)
+    codes = codes_of(rng, 200, bits, distinct)
+    layout, number = laid_out(codes)
+    assert isinstance(layout, Buckets)
+    queries = np.concatenate([codes_of(rng, 4, bits, 0), codes[:2]])
+    outputs = rng.integers(-2, 3, size=(2, bits)) / 2
+    for query in code_queries(queries, bits) + output_queries(outputs, bits):
+        far = query.distances(as_words(codes))
+        best = plain.top(far, k)
+        hits = layout.top(query, k)
+        assert number[hits.indices()].tolist() == best.tolist()
+        assert hits.distances.tolist() == far[best].tolist()
+
+
 @pytest.mark.parametrize("distinct", [0, 40])
 @pytest.mark.parametrize("radius", [0, 1, 2])
 def test_small_radii_are_looked_up_and_give_the_same(distinct, radius, monkeypatch):
     rng = np.random.default_rng(0)
     codes = codes_of(rng, 2000, 12, distinct)
     layout, number = laid_out(codes)
-    query = code_queries(codes[:1], 12)[0]
+    queries = code_queries(codes[:200], 12)
     monkeypatch.setattr(ball, "_LOOK_UP", 0)
-    monkeypatch.setattr(type(query), "distances", None)  # a scan would fail
-    positions, _ = in_order(layout, layout.ball(query, radius))
-    assert number[positions].tolist() == plain.within(plain.distances(codes[0], codes, 12), radius).tolist()
+    monkeypatch.setattr(type(queries[0]), "distances", None)  # a scan would fail
+    for code, query in zip(codes, queries, strict=False):
+        far = plain.distances(code, codes, 12)
+        positions, distances = in_order(layout, layout.ball(query, radius))
+        assert number[positions].tolist() == plain.within(far, radius).tolist()
+        assert distances.tolist() == np.sort(far[far <= radius]).tolist()
 
 
 def test_looking_up_is_chosen_for_few_probes_among_many_codes_only():
+    within_1 = 1 + 48  # codes
+    assert ball.pays(48, 1, within_1 * ball._LOOK_UP)
+    assert not ball.pays(48, 1, within_1 * ball._LOOK_UP - 1)
+    assert ball.pays(64, 1, 10_000_000)
+    assert not ball.pays(65, 1, 10_000_000)
     assert ball.pays(48, 1, 10_000_000)
     assert not ball.pays(48, 4, 10_000_000)
     assert not ball.pays(48, 1, 10)
@@ -89,6 +121,7 @@ def test_looking_up_is_chosen_for_few_probes_among_many_codes_only():
     assert ball.largest_radius(48, 10_000_000) == 2
     assert ball.largest_radius(48, 10) == -1
     assert ball.largest_radius(3, 10_000_000) == 3
+    assert ball.largest_radius(128, 10_000_000) == -1
 
 
 @given(cases, st.integers(1, 50))
@@ -120,6 +153,36 @@ def test_the_layout_is_chosen_from_the_codes():
     assert isinstance(laid_out(codes_of(rng, 1000, 64, 0))[0], Scan)
     assert isinstance(laid_out(codes_of(rng, 1000, 64, 10))[0], Buckets)
     assert isinstance(laid_out(codes_of(rng, 1000, 200, 10))[0], Buckets)
+    codes = codes_of(rng, 10, 64, 0)
+    assert isinstance(laid_out(np.repeat(codes, 2, axis=0))[0], Buckets)  # two items a code
+    assert isinstance(laid_out(np.repeat(codes, 2, axis=0)[1:])[0], Scan)
+
+
+def test_four_bytes_hold_numbers_below_2_to_the_32():
+    assert compact_type((1 << 32) - 1) == np.uint32
+    assert compact_type(1 << 32) == np.uint64
+
+
+def test_none_are_nearest_where_there_are_none():
+    queries = code_queries(np.zeros((2, 2), np.uint8), 16)
+    layout = Scan(np.zeros((0, 1), np.uint64), np.zeros(0, np.uint32), np.zeros(0, np.uint32))
+    assert [len(hits.indices()) + len(hits.distances) for hits in layout.top_many(queries, 3)] == [0, 0]
+    assert [len(hits.indices()) for hits in layout.top_many(output_queries(np.ones((1, 16)), 16), 3)] == [0]
+
+
+@pytest.mark.parametrize("bits", [12, 64, 200])
+@pytest.mark.parametrize("room", [1, 7, 100])
+def test_distances_by_column_are_those_of_unpacking(bits, room):
+    rng = np.random.default_rng(0)
+    codes = codes_of(rng, 60, bits, 0)
+    columns = CodeColumns(codes)
+    assert len(columns) == len(columns.scratch()) == 60
+    out = np.empty(40, dtype=columns.distance_type)
+    columns.distances(as_words(codes[:1])[0], 15, out, np.empty(room, dtype=np.uint64))
+    assert out.tolist() == plain.distances(codes[0], codes, bits)[15:55].tolist()
+    assert out.dtype == np.uint8
+    assert CodeColumns(np.zeros((1, 31), np.uint8)).distance_type == np.uint8
+    assert CodeColumns(np.zeros((1, 32), np.uint8)).distance_type == np.uint16
 
 
 @pytest.mark.parametrize("bits", [48, 64, 100])
@@ -130,8 +193,9 @@ def test_both_engines_of_the_scan_keep_the_order_of_insertion(bits, engine, monk
         monkeypatch.setattr(scan, "first_k", None)  # NumPy would fail
     else:
         monkeypatch.setattr(scan, "faiss_module", lambda: None)
+    monkeypatch.setattr(scan, "_AT_A_TIME", 2048)
     rng = np.random.default_rng(0)
-    codes = codes_of(rng, 150_000, bits, 0)  # three blocks of the scan
+    codes = codes_of(rng, 6000, bits, 0)  # three blocks of the scan
     codes[:, 3:] = codes[0, 3:]  # many ties
     codes[:, 2] = np.arange(len(codes)) % 256
     queries = codes[rng.integers(0, len(codes), 4)]
@@ -142,6 +206,12 @@ def test_both_engines_of_the_scan_keep_the_order_of_insertion(bits, engine, monk
             best = plain.top(far, k)
             assert hits.indices().tolist() == best.tolist()
             assert hits.distances.tolist() == far[best].tolist()
+            assert hits.distances.dtype.kind in "ui"
+
+
+def test_no_ranges_hold_no_positions():
+    assert scan.ranges(np.zeros(0, np.uint32), np.zeros(0, np.uint32)).tolist() == []
+    assert scan.ranges(np.array([7, 2, 5]), np.array([2, 0, 3])).tolist() == [7, 8, 5, 6, 7]
 
 
 @given(st.lists(st.integers(0, 64), min_size=1, max_size=50), st.data())
@@ -149,6 +219,12 @@ def test_the_kth_smallest_is_that_of_a_sort(values, data):
     k = data.draw(st.integers(1, len(values)))
     assert kth_smallest(np.array(values, dtype=np.uint8), k) == sorted(values)[k - 1]
     assert kth_smallest(np.array(values, dtype=float), k) == sorted(values)[k - 1]
+
+
+def test_the_kth_smallest_of_many_real_distances_is_that_of_a_sort():
+    values = np.random.default_rng(0).random(3000)
+    for k in (1, 2, 3, 40, 1500, 2999, 3000):
+        assert kth_smallest(values, k) == np.sort(values)[k - 1]
 
 
 @given(cases)
@@ -162,3 +238,77 @@ def test_items_are_found_by_code_and_place_and_others_are_not(case):
     assert layout.find(words[some], places[some]).tolist() == some.tolist()
     assert layout.find(words[some], places[some] + 1).tolist() == []
     assert layout.find(words[some] ^ np.uint64(1), places[some]).tolist() == []
+
+
+@given(cases, st.integers(1, 20))
+def test_several_queries_are_answered_each_as_alone(case, k):
+    n, bits, distinct, seed = case
+    rng = np.random.default_rng(seed)
+    codes = codes_of(rng, n, bits, distinct)
+    layout, _ = laid_out(codes)
+    outputs = rng.integers(-8, 9, size=(3, bits)) / 8
+    outputs[1] = outputs[0] / 2  # the same code, other distances
+    for queries in (code_queries(pack(outputs), bits), output_queries(outputs, bits)):
+        asked = [queries[i] for i in (0, 1, 2, 0)]
+        for hits, query in zip(layout.top_many(asked, min(k, n)), asked, strict=True):
+            alone = layout.top(query, min(k, n))
+            assert hits.indices().tolist() == alone.indices().tolist()
+            assert hits.distances.tolist() == alone.distances.tolist()
+
+
+@given(cases)
+def test_the_codes_at_some_positions_are_those_of_the_items_there(case):
+    n, bits, distinct, seed = case
+    rng = np.random.default_rng(seed)
+    codes = codes_of(rng, n, bits, distinct)
+    layout, number = laid_out(codes)
+    assert np.array_equal(layout.item_words(), as_words(codes[number]))
+    some = rng.integers(0, n, 7)
+    assert np.array_equal(layout.words_at(some), layout.item_words()[some])
+
+
+@pytest.mark.parametrize("positions", [slice(5, 9), np.array([7, 2, 9, 4])])
+def test_the_first_of_some_hits_are_the_nearest(positions):
+    hits = Hits(positions, np.array([0, 1, 1, 3]))
+    for k in range(1, 7):
+        first = hits.first(k)
+        assert first.indices().tolist() == hits.indices()[:k].tolist()
+        assert first.distances.tolist() == hits.distances[:k].tolist()
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=30), st.lists(st.integers(0, 21), max_size=10))
+def test_looking_up_through_an_order_is_a_binary_search_of_the_sorted_values(values, wanted):
+    values, wanted = np.array(values), np.array(wanted, dtype=np.int64)
+    order = np.argsort(values, kind="stable")
+    for after, side in ((False, "left"), (True, "right")):
+        got = scan._bisect(values, order, wanted, after=after)
+        assert got.tolist() == np.searchsorted(values[order], wanted, side=side).tolist()
+
+
+@pytest.mark.parametrize(("bits", "size"), [(1, 1), (64, 1), (65, 1), (192, 1), (256, 2), (1024, 2)])
+def test_hamming_distances_are_small_unsigned_numbers(bits, size):
+    codes = pack(np.stack([-np.ones(bits), np.ones(bits)]))
+    far = code_queries(codes[:1], bits)[0].distances(as_words(codes))
+    assert far.tolist() == [0, bits]
+    assert (far.dtype.kind, far.dtype.itemsize) == ("u", size)
+
+
+def test_codes_alike_in_their_first_word_are_told_apart():
+    signs = np.ones((3, 100))
+    signs[1, 99] = signs[2, 70] = -1
+    codes = pack(signs)[[0, 1, 1, 0, 0, 1]]
+    layout, number = laid_out(codes)
+    assert isinstance(layout, Buckets)
+    assert np.array_equal(layout.item_words(), as_words(codes[number]))
+    assert layout.find(layout.item_words(), layout.places).tolist() == list(range(6))
+    other = np.repeat(as_words(pack(signs[2:])), 6, axis=0)
+    assert layout.find(other, layout.places).dtype == np.int64
+    assert layout.find(other, layout.places).tolist() == []
+
+
+@pytest.mark.parametrize("bits", [12, 100])
+def test_distances_are_the_same_block_by_block(bits, monkeypatch):
+    codes = codes_of(np.random.default_rng(0), 170, bits, 0)
+    monkeypatch.setattr(query_module, "_AT_A_TIME", 50)
+    far = code_queries(codes[3:4], bits)[0].distances(as_words(codes))
+    assert far.tolist() == plain.distances(codes[3], codes, bits).tolist()

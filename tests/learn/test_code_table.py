@@ -73,9 +73,13 @@ def test_grouped_equals_dense_with_saturated_outputs(kind):
     follow(CodeTable(labels, 12), hot, m=20, gamma=0.0, rng=rng, saturated=True)
 
 
-def test_unlabelled_points_may_be_taken_as_similar_to_nothing():
+@pytest.mark.parametrize("single", [False, True])
+def test_unlabelled_points_may_be_taken_as_similar_to_nothing(single):
     rng = np.random.default_rng(3)
     labels, hot = labelled("some-unlabelled", 50, 4, rng, density=0.2)
+    if single:
+        labels = rng.integers(-1, 4, 50)
+        hot = np.eye(5, dtype=int)[labels, :4]  # -1 is none of them
     assert (hot.sum(axis=1) == 0).any()
     table = CodeTable(labels, 10, unlabelled="dissimilar")
     V = np.zeros((50, 10))
@@ -116,17 +120,20 @@ def test_a_given_similarity_follows_the_dense_algorithm(form, separate, monkeypa
     forms = {
         "dense": whole.astype(np.int8),
         "sparse": scipy.sparse.coo_array(whole > 0).astype(np.int8),
-        "tensor": torch.tensor(whole),
+        "tensor": torch.tensor(whole, requires_grad=True),
     }
     table = CodeTable.from_similarity(forms[form], 9, separate_queries=separate)
+    assert table.rows.count.dtype == np.int64
     V, gamma = np.zeros((45, 9)), 0.0 if separate else 50.0
     for _ in range(20):
         omega, U = draw(table, 12, rng), outputs(12, 9, rng)
         S = paper.weighted(whole[omega])
         np.testing.assert_allclose(table.similarity_sums(omega), S @ V, rtol=1e-9, atol=1e-9)
-        table.update(omega, U, gamma)
+        np.testing.assert_allclose(table.similarity_squares(omega), (S**2).sum(axis=1), rtol=1e-12)
+        J = table.update(omega, U, gamma)
         V = paper.update_codes(V, U, S, None if separate else omega, gamma)
         assert np.array_equal(table.dense(), V)
+    np.testing.assert_allclose(J, paper.objective(U, V, S, None if separate else omega, gamma), rtol=1e-9)
 
 
 @given(
@@ -154,7 +161,7 @@ def test_a_sweep_from_any_codes_never_raises_the_objective(kind, n, bits, gamma,
 
 def test_rows_outside_the_sample_stay_merged_and_memory_does_not_grow_with_n():
     rng = np.random.default_rng(0)
-    labels = (np.arange(200_000) % 10).astype(np.uint8)
+    labels = (np.arange(20_000) % 10).astype(np.uint8)
     table = CodeTable(labels, 24)
     assert len(table.rows) == 10
     centres = rng.choice([-1.0, 1.0], size=(10, 24))
@@ -162,7 +169,7 @@ def test_rows_outside_the_sample_stay_merged_and_memory_does_not_grow_with_n():
         omega = draw(table, 100, rng)
         table.update(omega, np.tanh(2 * centres[labels[omega]] + rng.normal(size=(100, 24))), 200.0)
         assert len(table.rows) <= 10 + 100 * (w + 1)
-    assert table.rows.count.sum() == 200_000
+    assert table.rows.count.sum() == 20_000
     codes = table.dense()
     assert len(np.unique(np.column_stack([labels, codes]), axis=0)) == len(table.rows)
     kept = {**vars(table), **vars(table._rows)}
@@ -195,7 +202,9 @@ def test_many_label_sets_go_through_blocks_with_the_same_result(monkeypatch):
     rng = np.random.default_rng(1)
     labels, hot = labelled("multi-label", 80, 6, rng)
     monkeypatch.setattr("adsh.learn.similarity._BLOCK", 50)  # A is never held whole
-    follow(CodeTable(labels, 8), hot, m=20, gamma=10.0, rng=rng, outer=5)
+    table = CodeTable(labels, 8)
+    follow(table, hot, m=20, gamma=10.0, rng=rng, outer=5)
+    assert table._similarity._cached is None
 
 
 def test_label_sets_by_id_equal_their_multi_hot_labels():
@@ -210,9 +219,54 @@ def test_label_sets_by_id_equal_their_multi_hot_labels():
     assert len(by_id.rows) == len(plain.rows)
 
 
+def test_a_sampled_point_whose_argument_gamma_makes_zero_keeps_its_bit_where_its_row_does_not():
+    """One bit: Q of its class is 10, and 2 gamma u_j is 10 as well."""
+    labels, omega = np.repeat([0, 1], 5), np.array([0, 1, 2, 5, 6, 7])
+    U = np.array([[1.0], [-1.0], [-1.0], [1.0], [1.0], [-1.0]])
+    S = paper.weighted(np.where(labels[omega][:, None] == labels, 1.0, -1.0))
+    Q = -2 * S.T @ U
+    gamma = Q[0, 0] / 2
+    assert gamma > 0
+    start = np.ones((10, 1), dtype=int)
+    table = CodeTable(labels, 1, start=start)
+    table.update(omega, U, gamma)
+    assert np.array_equal(table.dense(), paper.update_codes(start, U, S, omega, gamma))
+    assert table.dense()[:5, 0].tolist() == [1, -1, -1, -1, -1]
+
+
+def test_a_sample_similar_to_everything_has_a_ratio_of_zero():
+    table = CodeTable([["a", "b"], ["a"], ["b"]], 4)
+    U = outputs(1, 4, np.random.default_rng(0))
+    J = table.update([0], U, 1.0)
+    assert table.last_update.ratio == 0
+    assert np.array_equal(table.dense(), paper.update_codes(np.zeros((3, 4)), U, np.ones((1, 3)), np.array([0]), 1.0))
+    np.testing.assert_allclose(J, paper.objective(U, table.dense(), np.ones((1, 3)), [0], 1.0), rtol=1e-9)
+
+
+def test_the_sign_of_an_output_of_zero_is_plus_one():
+    rng = np.random.default_rng(13)
+    labels, hot = labelled("single-label", 30, 3, rng)
+    table, V = CodeTable(labels, 6), np.zeros((30, 6))
+    for _ in range(4):
+        omega, U = draw(table, 8, rng), np.round(outputs(8, 6, rng))
+        assert (U == 0).any()
+        table.update(omega, U, 1.0, signed=True)
+        V = paper.update_codes(V, U, paper.weighted(paper.similarity(hot[omega], hot)), omega, 1.0, signed=True)
+        assert np.array_equal(table.dense(), V)
+
+
+def test_few_labelled_points_are_found_in_all_blocks(monkeypatch):
+    monkeypatch.setattr("adsh.learn.code_table._BLOCK", 100)
+    labels = np.full(1000, -1)
+    labels[[3, 250, 251, 999]] = 0, 1, 0, 1
+    table = CodeTable(labels, 8)
+    assert sorted(table.draw(4, np.random.default_rng(0)).tolist()) == [3, 250, 251, 999]
+
+
 def test_codes_are_never_zero_once_updated():
     table = CodeTable([0, 1, 0, 1], 6)
     assert not table.dense().any()
+    assert table.rows.codes.dtype == np.int8
     table.update([0, 1], np.zeros((2, 6)), 0.0)  # every argument of the sign is 0
     assert (table.dense() == 1).all()
 
@@ -231,6 +285,7 @@ def test_torch_outputs_are_taken_as_numpy_ones_are():
     [
         ([0, 0], (2, 4), "twice"),
         ([0, 9], (2, 4), "omega holds 9, but there are 4"),
+        ([0, 4], (2, 4), "omega holds 4, but there are 4"),
         ([-1, 2], (2, 4), "omega holds -1"),
         ([], (0, 4), "indices"),
         ([0, 1], (2, 5), r"\(2, 5\).*\(2, 4\)"),
@@ -257,6 +312,32 @@ def test_labels_with_nothing_to_learn_from_are_refused(labels, said):
         CodeTable(labels, 8)
 
 
+def test_queries_may_be_of_one_class_or_of_classes_the_database_lacks_but_not_all_without_a_label():
+    rng = np.random.default_rng(12)
+    labels, asking = np.arange(12) % 3, np.array([0, 0, 7, 0])
+    for queries in (asking[:2], asking):
+        table, m = CodeTable(labels, 6, queries=queries), len(queries)
+        V, U = np.zeros((12, 6)), outputs(m, 6, rng)
+        S = paper.weighted(np.where(queries[:, None] == labels, 1.0, -1.0))
+        J = table.update(np.arange(m), U, 0.0)
+        V = paper.update_codes(V, U, S, None, 0.0)
+        assert np.array_equal(table.dense(), V)
+        np.testing.assert_allclose(J, paper.objective(U, V, S, None, 0.0), rtol=1e-9)
+    with pytest.raises(InputError, match="no point has a label"):
+        CodeTable(labels, 6, queries=[-1, -1])
+
+
+@pytest.mark.parametrize(("classes", "dtype"), [(255, np.uint8), (256, np.uint16)])
+def test_row_numbers_have_a_number_for_points_without_a_row(classes, dtype):
+    table = CodeTable(np.arange(-1, classes), 4)
+    table.update([1, 2], np.ones((2, 4)), 0.0)
+    assert table.row_numbers().dtype == dtype
+    assert table.row_numbers()[0] == len(table.rows) == classes
+    assert table.dense().dtype == np.int8
+    assert table.dense()[0].tolist() == [0] * 4
+    assert table.dense()[1:].all()
+
+
 @pytest.mark.parametrize(
     ("S", "said"),
     [
@@ -266,6 +347,7 @@ def test_labels_with_nothing_to_learn_from_are_refused(labels, said):
         (np.ones((3, 3)), "every pair of the similarity matrix is similar"),
         (-np.ones((3, 3)), "every pair of the similarity matrix is dissimilar"),
         (scipy.sparse.csr_array(np.array([[1, -1], [-1, 1]])), "stores -1"),
+        (scipy.sparse.csr_array(np.array([[1, 3], [0, 1]])), "stores 3"),
         (np.ones(4), "shape"),
     ],
 )
@@ -281,8 +363,105 @@ def test_queries_that_share_no_label_with_the_database_are_refused():
         CodeTable(["a", "b"], 8, queries=[0, 1])
 
 
+def test_entries_stored_in_parts_are_added_up_and_the_pairs_of_all_blocks_counted(monkeypatch):
+    monkeypatch.setattr("adsh.learn.similarity._BLOCK", 4)  # two rows
+    halves = scipy.sparse.csr_array((np.full(4, 0.5), [0, 0, 1, 1], [0, 2, 4]), shape=(2, 2))
+    assert CodeTable.from_similarity(halves, 8)._similarity.similar_pairs == 2
+    assert CodeTable.from_similarity(np.array([[1, -1], [1, 1]]), 8)._similarity.similar_pairs == 3
+    last_block_alike = np.array([[1, -1, 1, 1], [1, 1, 1, 1], [-1, -1, -1, -1]])
+    assert CodeTable.from_similarity(last_block_alike, 8, separate_queries=True).points == 4
+
+
+def test_codes_to_start_from_are_for_labelled_points_alone_and_checked():
+    rng = np.random.default_rng(11)
+    labels, start = [2, -1, 0, 1, -1, 0], rng.choice([-1, 1], size=(6, 8))
+    table = CodeTable(labels, 8, start=start)
+    assert np.array_equal(table.dense(), np.where(np.array(labels)[:, None] < 0, 0, start))
+    assert table.rows.count.dtype == np.int64
+    for wrong in (start[:5], start[:, :7], np.where(start > 0, 0, start)):
+        with pytest.raises(InputError, match=r"start has shape.*give \(6, 8\) codes of \+1 and -1"):
+            CodeTable(labels, 8, start=wrong)
+
+
 def test_a_given_sparse_matrix_is_left_as_it_was():
     S = scipy.sparse.csr_array((np.ones(3), [1, 0, 1], [0, 2, 3]), shape=(2, 2))
     S.has_canonical_format = False
     CodeTable.from_similarity(S, 8)
     assert S.indices.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_a_table_goes_on_from_the_state_of_another(separate):
+    rng = np.random.default_rng(8)
+    labels, _ = labelled("multi-label", 50, 5, rng)
+    query_labels = labelled("multi-label", 30, 5, rng)[0] if separate else None
+    gamma = 0.0 if separate else 50.0
+    one, other = (CodeTable(labels, 10, queries=query_labels) for _ in range(2))
+    other.restore(one.state())
+    assert other.last_update is None
+    samples = [draw(one, 12, rng) for _ in range(6)]
+    for omega in samples[:3]:
+        one.update(omega, outputs(12, 10, rng), gamma)
+    other.similarity_sums(samples[0])
+    if not separate:
+        other.codes_of(samples[0])  # what it remembers of the codes before
+    state = one.state()
+    other.restore(state)
+    kept = {name: array.copy() for name, array in state.items()}
+    for name in ("gram", "label_sets", "sums", "ratio", "samples"):
+        assert np.array_equal(getattr(other.last_update, name), getattr(one.last_update, name)), name
+    for omega in [samples[0], *samples[3:]]:
+        U = outputs(12, 10, rng)
+        if not separate:
+            assert np.array_equal(other.codes_of(omega), one.codes_of(omega))
+        assert other.update(omega, U, gamma) == one.update(omega, U, gamma)
+        assert np.array_equal(other.dense(), one.dense())
+    assert all(np.array_equal(kept[name], array) for name, array in state.items())  # nothing was written into it
+
+
+@pytest.mark.parametrize("bits", [4, 20])
+def test_a_state_takes_the_bytes_foretold_where_every_sampled_point_gets_a_row_of_its_own(bits):
+    table = CodeTable(np.arange(90) % 30, bits)
+    signs = np.ones((30, bits))
+    table.update(np.arange(30), -signs, 0.0)  # every code is -1 ...
+    foretold = table.state_bytes(30)
+    assert stored(table) < foretold
+    table.update(np.arange(30), signs, 1e9)  # ... and the sampled points leave it
+    assert len(table.rows) == 60
+    assert stored(table) == foretold
+    assert table.state_bytes(1000) == table.state_bytes(90) > foretold
+
+
+def test_the_state_of_a_table_with_separate_queries_takes_the_bytes_foretold():
+    """More label sets may ask than the database has, and no point is split off."""
+    rng = np.random.default_rng(10)
+    table = CodeTable(np.arange(90) % 3, 6, queries=np.arange(40) % 20)
+    table.update(np.arange(20), outputs(20, 6, rng), 0.0)
+    assert stored(table) == table.state_bytes(20) == table.state_bytes(1000)
+
+
+def stored(table):
+    return sum(array.nbytes for array in table.state().values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_and_row_numbers_never_take_more_bytes_than_foretold(kind):
+    rng = np.random.default_rng(9)
+    labels, _ = labelled(kind, 600, 5, rng)
+    table = CodeTable(labels, 12)
+    foretold = [(table.state_bytes(60 * w), table.number_bytes(60 * w)) for w in range(1, 8)]
+    for state_bytes, number_bytes in foretold:
+        omega = draw(table, 60, rng)
+        table.update(omega, outputs(len(omega), 12, rng), 200.0)
+        assert stored(table) <= state_bytes
+        assert table.row_numbers().nbytes <= number_bytes
+
+
+def test_row_numbers_take_one_byte_for_up_to_255_rows_and_none():
+    table = CodeTable(np.arange(600) % 5, 8)
+    assert [table.number_bytes(updates) for updates in (0, 250, 251)] == [600, 600, 1200]
+
+
+def test_a_message_names_three_labels_and_says_where_there_are_more():
+    with pytest.raises(InputError, match=r"\(labels: 10, 11, 12; in the database, labels: 0, 1, 2, …\)"):
+        CodeTable([0, 1, 2, 3], 8, queries=[10, 11, 12])

@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -7,10 +9,12 @@ from adsh.data import as_items
 from adsh.data.feed import Feed
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
-from adsh.learn.loop import _cuts, learn
+from adsh.learn.loop import _cuts, _fed, learn
 from adsh.learn.objective import Terms
 from adsh.learn.step import Step
 from adsh.networks import create_network
+
+from ..reference import paper
 
 CPU = torch.device("cpu")
 
@@ -71,14 +75,129 @@ def test_one_seed_gives_one_result_and_another_seed_another(blobs):
     assert not np.array_equal(a[2][0]["omega"], c[2][0]["omega"])
 
 
+def test_without_a_seed_it_is_zero(blobs):
+    points, labels = blobs
+    weights = []
+    for seed in ({}, {"seed": 0}):
+        torch.manual_seed(0)
+        network = torch.nn.Linear(8, 8)
+        recipe = Recipe(samples=20, outer=1, inner=1, batch_size=8)
+        learn(network, Feed(as_items(points), CPU), CodeTable(labels, 8), recipe, device=CPU, **seed)
+        weights.append(network.weight.detach().clone())
+    assert torch.equal(*weights)
+
+
+def test_separate_queries_are_learned_without_gamma_and_one_may_be_sampled(blobs):
+    points, labels = blobs
+    table = CodeTable(labels, 8, queries=labels[:40])
+    recipe = Recipe(samples=1, outer=2, inner=1, gamma=200.0)
+    history = learn(torch.nn.Linear(8, 8), Feed(as_items(points[:40]), CPU), table, recipe, device=CPU)
+    assert len(history) == 2
+    assert (table.dense() != 0).all()
+
+
 def test_a_rate_that_makes_training_diverge_is_told_as_such(blobs):
-    with pytest.raises(TrainingError, match="lower lr"):
+    with pytest.raises(TrainingError, match=r"in outer iteration 1: .*lower lr, now 1e\+38"):
         run(blobs, optimizer="sgd", lr=1e38)
+
+
+@pytest.mark.parametrize("ema", [0.0, 0.9])
+def test_a_run_goes_on_from_where_another_stood(blobs, ema):
+    """The same network, codes and rates as without the interruption, whatever the parts were when it went on."""
+    points, labels = blobs
+    recipe = Recipe(samples=60, outer=4, inner=3, batch_size=16, lr=0.05, optimizer="adamw", schedule="cosine", ema=ema)
+
+    def parts(standing):
+        modules = [standing.network, standing.optimizer] + ([standing.average] if ema else [])
+        return copy.deepcopy([*(m.state_dict() for m in modules), standing.table.state(), standing.history])
+
+    def learned(**hooks):
+        torch.manual_seed(0)
+        network, table = torch.nn.Linear(8, 8), CodeTable(labels, 8)
+        history = learn(network, Feed(as_items(points), CPU), table, recipe, device=CPU, **hooks)
+        return network, table, history
+
+    seen = []
+    whole = learned(after_outer=lambda standing: seen.append(parts(standing)))
+
+    def resume(standing):
+        network, optimizer, *average, table, history = seen[1]
+        standing.network.load_state_dict(network)
+        standing.optimizer.load_state_dict(optimizer)
+        for state in average:
+            standing.average.load_state_dict(state)
+        standing.table.restore(table)
+        standing.history.extend(history)
+
+    again = learned(resume=resume)
+    assert torch.equal(again[0].weight, whole[0].weight)
+    assert np.array_equal(again[1].dense(), whole[1].dense())
+    for name in ("outer", "loss", "lr", "rows"):
+        assert [record[name] for record in again[2]] == [record[name] for record in whole[2]], name
+    assert [len(stand[-1]) for stand in seen] == [1, 2, 3, 4]
+
+
+def test_the_history_tells_the_objective_a_pair_and_what_time_went_where(blobs, monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
+    _, table, calls, history = run(blobs, codes_after="epoch")
+    S = paper.weighted(np.where(blobs[1][calls[-1]["omega"]][:, None] == blobs[1], 1.0, -1.0))
+    J = paper.objective(calls[-1]["U"].double().numpy(), table.dense(), S, calls[-1]["omega"], Recipe().gamma)
+    assert history[-1]["loss"] == pytest.approx(J / (60 * 300), rel=1e-6)
+    assert [record["code_update_seconds"] for record in history] == [2.0] * 3  # one tick an epoch
+    assert [record["seconds"] for record in history] == [5.0] * 3
+    assert [record["items_per_second"] for record in history] == [60 * 2 / 5.0] * 3
+    assert [record["set_up_seconds"] for record in history] == [0.0] * 3
+
+
+def test_a_feed_on_the_device_is_asked_by_tensors_and_any_other_by_arrays(blobs):
+    points, labels = torch.tensor(blobs[0]).float(), blobs[1]
+
+    def plain(indices):
+        assert isinstance(indices, np.ndarray)
+        return points[indices]
+
+    def there(indices):
+        assert isinstance(indices, torch.Tensor)
+        return points[indices]
+
+    there.on_device = True
+    weights = []
+    for feed in (plain, there):
+        torch.manual_seed(0)
+        network = torch.nn.Linear(8, 8)
+        recipe = Recipe(samples=30, outer=2, inner=2, batch_size=8, collect="stale")
+        learn(network, feed, CodeTable(labels, 8), recipe, device=CPU)
+        weights.append(network.weight.detach().clone())
+    assert torch.equal(*weights)
+
+
+def test_a_feed_that_reads_ahead_is_given_all_batches_of_an_epoch():
+    class Ahead:
+        def __call__(self, indices):
+            raise AssertionError("batch by batch")
+
+        def epoch(self, batches):
+            return iter([torch.tensor(batch) for batch in batches])
+
+    assert [batch.tolist() for batch in _fed(Ahead(), [[1, 2], [3]])] == [[1, 2], [3]]
+
+
+def test_fresh_outputs_are_those_of_the_activation(blobs):
+    points, labels = torch.tensor(blobs[0]).float(), blobs[1]
+    network, table, seen = torch.nn.Linear(8, 8), CodeTable(labels, 8), []
+    update = table.update
+    table.update = lambda omega, U, *rest, **more: seen.append((omega, U)) or update(omega, U, *rest, **more)
+    recipe = Recipe(samples=20, outer=1, inner=1, lr=1e-3, collect="fresh")
+    learn(network, lambda indices: points[indices], table, recipe, device=CPU, activation=torch.nn.functional.softsign)
+    omega, U = seen[-1]
+    assert torch.allclose(U, torch.nn.functional.softsign(network(points[omega])), atol=1e-6)
 
 
 def test_batches_are_full_but_the_last_and_never_of_one():
     assert [len(b) for b in np.split(np.arange(2000), _cuts(2000, 64))] == [64] * 31 + [16]
     assert [len(b) for b in np.split(np.arange(129), _cuts(129, 64))] == [64, 65]
+    assert [len(b) for b in np.split(np.arange(257), _cuts(257, 64))] == [64, 64, 64, 65]
     assert [len(b) for b in np.split(np.arange(5), _cuts(5, 64))] == [5]
     assert [len(b) for b in np.split(np.arange(1), _cuts(1, 64))] == [1]
 

@@ -88,3 +88,23 @@ def test_a_part_of_the_queries_has_the_terms_of_its_own():
     U = torch.tensor(outputs(10, 8, rng), dtype=torch.float32)
     whole = gradient(U, terms)[part] * 10
     assert torch.allclose(gradient(U[part], terms[part]) * 2, whole, atol=1e-5)
+
+
+def test_terms_are_the_slope_of_the_loss():
+    rng = np.random.default_rng(4)
+    table = CodeTable(np.arange(20) % 3, 6)
+    terms = Terms.of(table, draw(table, 7, rng), 2.0, dtype=torch.float64)
+    U = torch.tensor(outputs(7, 6, rng), requires_grad=True)
+    loss(U, terms).backward()
+    assert torch.allclose(terms(U.detach()), U.grad)
+
+
+def test_eq_3_has_no_codes_of_queries():
+    rng = np.random.default_rng(3)
+    table = CodeTable(np.arange(40) % 4, 8, queries=np.arange(12) % 4)
+    omega = draw(table, 10, rng)
+    table.update(omega, outputs(10, 8, rng), 0.0)
+    terms, part = Terms.of(table, omega, 0.0), torch.tensor([3, 7])
+    assert terms.codes is None
+    assert terms[part].codes is None
+    assert torch.equal(terms[part].sums, terms.sums[part])

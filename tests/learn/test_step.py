@@ -42,10 +42,32 @@ def test_averaged_weights_follow_their_recurrence_and_end_in_the_network():
 def test_without_averages_the_network_is_left_as_trained():
     network = torch.nn.Linear(4, 6)
     step = Step(network, Recipe(outer=1, inner=1), 1, CPU)
+    assert step.average is None
     step(torch.randn(8, 4), some_terms(8, 6))
     before = network.weight.clone()
     step.finish()
     assert torch.equal(network.weight, before)
+
+
+def test_what_is_for_a_gpu_is_not_done_on_a_cpu():
+    network = torch.nn.Linear(4, 6)
+    step = Step(network, Recipe(outer=1, inner=1, bf16=True, compile=True, ema=0.5), 1, CPU)
+    assert not step.bf16
+    assert step._forward is network
+    assert not any(p.requires_grad for p in step.average.parameters())
+
+
+@pytest.mark.parametrize(("size", "start", "seen"), [(16, 0, [16, 16]), (16, 8, [8, 16]), (None, 8, [None, None])])
+def test_only_a_network_that_resizes_starts_smaller_and_only_where_the_recipe_says(size, start, seen):
+    network = torch.nn.Linear(4, 6)
+    network.preprocess = torch.nn.Identity()
+    network.preprocess.size = size
+    step = Step(network, Recipe(outer=2, inner=1, start_size=start, start_share=0.5), 1, CPU)
+    found = []
+    for w in range(2):
+        step.outer(w)
+        found.append(network.preprocess.size)
+    assert found == seen
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
@@ -76,6 +98,8 @@ def test_mirrored_coding_is_the_mean_over_an_image_and_its_mirror_image():
     with torch.no_grad():
         expected = torch.tanh((network(images) + network(images.flip(-1))) / 2)
     assert torch.allclose(got, expected, atol=1e-6)
+    unmirrored = torch.cat(list(network_outputs(network, lambda i: images[i], range(10))))
+    assert torch.allclose(unmirrored, torch.tanh(network(images)).detach(), atol=1e-6)
     features = torch.rand(10, 60)
     plain = torch.cat(list(network_outputs(network, lambda i: features[i], range(10), mirror=True)))
     assert torch.allclose(plain, torch.tanh(network(features)).detach())  # features have no mirror image

@@ -127,7 +127,7 @@ def _bisect(values: NDArray[Any], order: NDArray[Any], wanted: NDArray[Any], *, 
 
 
 def first_k(words: Words, code: NDArray[np.uint64], k: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The nearest k in order of distance, then of position, in NumPy alone.
+    """The nearest k of at least k, in order of distance, then of position, in NumPy alone.
 
     Once k are held, a later code counts only if it is nearer than the farthest of them: few are.
     """
@@ -151,7 +151,4 @@ def first_k(words: Words, code: NDArray[np.uint64], k: int) -> tuple[NDArray[np.
                 order = np.argsort(distances, kind="stable")[:k]
                 positions, distances = positions[order], distances[order]
                 limit = distances[-1]
-    if limit is None:
-        order = np.argsort(distances, kind="stable")[:k]
-        positions, distances = positions[order], distances[order]
     return positions, distances

@@ -30,7 +30,7 @@ class Projection:
 
     @classmethod
     def fit(cls, features: NDArray[Any], dimensions: int = DIMENSIONS) -> Projection:
-        """The principal components of these features."""
+        """The principal components of these features, one at least."""
         rows = np.asarray(features, dtype=np.float64)
         if len(rows) > _FIT_ON:
             rows = rows[np.linspace(0, len(rows) - 1, _FIT_ON).astype(np.intp)]
@@ -41,7 +41,7 @@ class Projection:
         components = components * np.where(
             components[np.abs(components).argmax(axis=0), range(components.shape[1])] < 0, -1, 1
         )
-        reach = np.quantile(np.abs(centred @ components), 0.9999) if len(rows) else 0.0
+        reach = np.quantile(np.abs(centred @ components), 0.9999)
         return cls(mean.astype(np.float32), components.astype(np.float32), float(127 / reach) if reach > 0 else 1.0)
 
     def __call__(self, features: NDArray[Any]) -> NDArray[np.int8]:

@@ -334,8 +334,9 @@ class CodeTable:
     def state_bytes(self, updates: int) -> int:
         """At most how many bytes `state` takes once that many points have been sampled: each with a row of its own."""
         sampled = 0 if self.separate_queries else min(updates, self.askers)
-        sets = len(self._sizes)
-        return sampled * (32 + self.bits) + sets * (24 + 9 * self.bits) + 8 * self.bits * (self.bits + 1)
+        sets, asking, c = len(self._sizes), len(self._may_ask), self.bits
+        last = asking * 8 * (1 + c) + 8 * c * c + 16  # the last update's label sets, sums, U'U, r and m
+        return sampled * (32 + c) + sets * (24 + c) + last
 
     def number_bytes(self, updates: int) -> int:
         """At most how many bytes `row_numbers` takes once that many points have been sampled."""

@@ -61,6 +61,8 @@ class LabelSets:
             return _from_multi_hot(cls, _multi_hot(array, "labels"))
         if array.ndim != 1:
             raise InputError(f"labels have shape {array.shape}: give (n,) classes or an (n, L) multi-hot array")
+        if not len(array):
+            raise InputError("labels are empty: give one label a point")
         if array.dtype.kind in "iu":
             return _from_integers(cls, array)
         if array.dtype.kind in "UT":
@@ -148,8 +150,6 @@ def _build(
 
 def _from_integers(cls: type[LabelSets], labels: Ids) -> LabelSets:
     """Classes by number. Where they already are 0..K-1, the array itself serves as ids, uncopied."""
-    if not len(labels):
-        raise InputError("labels are empty: give one label a point")
     low, high = int(labels.min()), int(labels.max())
     if low < -1:
         raise InputError(f"labels hold {low}: classes are 0 or above, and -1 stands for no label")
@@ -180,7 +180,7 @@ def in_blocks(ids: Ids, change: Callable[[Ids], Ids], dtype: np.dtype[Any]) -> N
 def _from_strings(cls: type[LabelSets], labels: NDArray[Any]) -> LabelSets:
     names, ids = np.unique(labels, return_inverse=True)
     small = ids.astype(smallest_unsigned(len(names)))
-    return _one_tag_a_set(cls, small, names.tolist(), unlabelled=len(names) > 0 and names[0] == "")
+    return _one_tag_a_set(cls, small, names.tolist(), unlabelled=names[0] == "")
 
 
 def _one_tag_a_set(

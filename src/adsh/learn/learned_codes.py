@@ -38,8 +38,7 @@ class LearnedCodes:
         rows, numbers = table.rows, table.row_numbers()
         packed = pack(rows.codes)
         if table.label_sets is None:  # a given S: rows are points, and only their codes tell them apart
-            packed, position, _ = distinct(packed)
-            count = np.bincount(position, weights=rows.count).astype(np.int64)
+            packed, position, count = distinct(packed)
             numbers = position.astype(smallest_unsigned(len(packed)))[numbers]
             return cls(table.bits, np.full(len(packed), NO_SET, dtype=np.int64), packed, count, numbers)
         if others is None or not len(others):

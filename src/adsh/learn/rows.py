@@ -71,9 +71,10 @@ class RowTable:
         points, own = points[order], own[order]
         at = np.searchsorted(self._sampled, points)
         new = np.append(self._sampled, -1)[at] != points
-        self._sampled_row[at[~new]] = own[~new]
+        sampled_row = self._sampled_row.copy()  # a state given out keeps what it held
+        sampled_row[at[~new]] = own[~new]
         self._sampled = np.insert(self._sampled, at[new], points[new])
-        self._sampled_row = np.insert(self._sampled_row, at[new], own[new])
+        self._sampled_row = np.insert(sampled_row, at[new], own[new])
 
     def merge(self) -> None:
         """Drops empty rows, joins equal ones, and orders the table by label set and code."""
