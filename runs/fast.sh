@@ -8,5 +8,7 @@ trap 'rm -rf "$cold"' EXIT
 SECONDS=0
 python -m adsh train cifar10 --protocol 59k --network efficientnet_lite0 --preset fast --bits 24 --out "$cold/model"
 echo "from a cold start, everything included: $SECONDS s"
+printf '{"preset": "fast", "cold_start_seconds": %d, "commit": "%s"}\n' \
+    "$SECONDS" "${ADSH_COMMIT:-$(git rev-parse --short HEAD)}" >results/cifar10/cold.json
 python runs/reference.py cifar10 --protocol 59k --network efficientnet_lite0 --preset fast --bits 24 \
     --recipe '{"compile": "reduce-overhead"}' --splits 0 1 2 3 4 --out results/cifar10 "$@"
