@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import signal
 import subprocess
 import sys
 import warnings
@@ -67,12 +68,16 @@ def refused(adsh):
 
 
 def process(*arguments: object, folder: Path, **options: Any) -> subprocess.Popen[str]:
-    """adsh in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "adsh", *map(str, arguments)],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}, **options,
-    )  # fmt: skip
+    """adsh in a process of its own, which Ctrl-C stops even where these tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored there, and by children too
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "adsh", *map(str, arguments)],
+            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}, **options,
+        )  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
