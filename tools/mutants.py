@@ -24,7 +24,7 @@ from mutmut.workers.isolation import ForkRunner
 pytest.Item._nodeid = property(lambda item: item.nodeid)  # type: ignore[attr-defined]
 
 ROOT = Path("mutants/src/adsh")
-TABLE = ("tests/learn/test_code_table.py", "tests/learn/test_objective.py")
+TABLE = ("tests/learn/test_code_table.py", "tests/learn/test_table_state.py", "tests/learn/test_objective.py")
 LOOP = ("tests/learn/test_loop.py", "tests/learn/test_step.py")
 CODES = ("tests/hamming/", "tests/evaluate/test_counting.py")
 TESTS = {  # a module's mutants meet these alone: all that reach it would take a minute each
