@@ -94,7 +94,7 @@ def test_pairs_are_drawn_by_label():
 
 
 def test_digits(digits):
-    method = create("fasth", bits=12, trees=100).fit(digits.database, digits.labels)
+    method = create("fasth", bits=12).fit(digits.database, digits.labels)
     assert mean_average_precision(method, digits) >= 0.6
     values = [record["loss"] for record in method.history_]
     assert len(values) == 13

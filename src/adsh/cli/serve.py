@@ -24,7 +24,7 @@ def command(
     ] = None,
     host: Annotated[
         str, typer.Option(help="The address to listen at; 127.0.0.1 is reached from this machine only.")
-    ] = ("127.0.0.1"),
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes any that is free.")] = 8000,
     token: Annotated[
         str | None, typer.Option(envvar="ADSH_TOKEN", show_envvar=True, help="What every request must bear.")
