@@ -42,6 +42,7 @@ class Recipe:
     # for images
     size: int = 0  # the side they are resized to, on the device; 0 for the network's own
     enlarge: Literal["bilinear", "bicubic"] = "bilinear"  # how smaller images are brought to that side
+    fixed: int = 0  # blocks of an EfficientNet-Lite left as they are, from the image on; see networks.efficientnet_lite
     start_size: int = 0  # a smaller side to begin with, for speed; 0 for none
     start_share: float = 0.5  # of the outer iterations at that side
     shift: float = 0.0  # moved by up to this share of the side, the edge repeated
@@ -59,10 +60,11 @@ class Recipe:
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name}={value!r}: give a whole number of at least 1")
             object.__setattr__(self, name, int(value))
-        for name in ("size", "start_size"):
+        side = "a side in pixels"
+        for name, wanted in (("size", side), ("start_size", side), ("fixed", "a number of blocks")):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-                raise InputError(f"{name}={value!r}: give a side in pixels, or 0")
+                raise InputError(f"{name}={value!r}: give {wanted}, or 0")
             object.__setattr__(self, name, int(value))
         if isinstance(self.start_share, bool) or not 0 <= self.start_share <= 1:
             raise InputError(f"start_share={self.start_share!r}: give a share, 0 to 1")
@@ -87,7 +89,7 @@ _PRESETS: dict[str, Recipe] = {
     ),
     # Not compiled: that takes 50 s and gains 4 of 12. `adsh train --compile` does where runs follow one another.
     "fast": Recipe(
-        samples=8192, outer=22, inner=1, batch_size=256, optimizer="adamw", lr=6e-4, schedule="cosine",
+        samples=8192, outer=26, inner=1, batch_size=256, optimizer="adamw", lr=6e-4, schedule="cosine",
         warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.975, bf16=True,
     ),
 }  # fmt: skip
@@ -107,7 +109,7 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
     ("modern", "efficientnet_lite2"): {"outer": 44, "size": 224, "lr": 4e-4},
     ("modern", "alexnet"): {"outer": 120, "lr": 4e-4},
-    **{("fast", f"efficientnet_lite{i}"): {"size": 128, "enlarge": "bicubic"} for i in range(3)},
+    **{("fast", f"efficientnet_lite{i}"): {"size": 128, "enlarge": "bicubic", "fixed": 3} for i in range(3)},
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
     ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},
     ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},

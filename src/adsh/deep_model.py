@@ -341,6 +341,7 @@ class DeepModel(ABC):
         if len(shape) == 3:
             options |= {"size": recipe.size} if recipe.size else {}
             options |= {"enlarge": recipe.enlarge} if recipe.enlarge != BILINEAR else {}
+            options |= {"fixed": recipe.fixed} if recipe.fixed else {}
         network = self._built(self.network, shape, {**options, **(self.network_options or {})}, table.bits)
         head = getattr(network, "head", None)
         if recipe.head_std is not None and isinstance(head, nn.Linear):
