@@ -35,6 +35,7 @@ class Recipe:
     warmup: float = 0.0  # of all steps, linear from 0
     weight_decay: float = 5e-4
     codes_after: Literal["epoch", "outer"] = "outer"  # when V is updated
+    sweeps: int = 1  # over the bits of V at each update
     collect: Literal["stale", "fresh"] = "stale"  # U as the batches left it, or by a pass in evaluation mode
     signed: bool = False  # sign(U) in the S'U term of Q
     reshuffle: bool = True  # new mini-batches every inner epoch
@@ -55,7 +56,7 @@ class Recipe:
     compile: bool | str = False  # on a GPU: a minute at first, then steps half as long; or a mode of torch.compile
 
     def __post_init__(self) -> None:
-        for name in ("samples", "outer", "inner", "batch_size"):
+        for name in ("samples", "outer", "inner", "batch_size", "sweeps"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name}={value!r}: give a whole number of at least 1")

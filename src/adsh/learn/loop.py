@@ -153,7 +153,8 @@ def learn(
                     U = world.gather(torch.cat(list(seen)), m)
                 _check_finite(U, w, recipe)  # waits for the device
                 updating = time.perf_counter()
-                J = table.update(omega, U, gamma, signed=recipe.signed)
+                for _ in range(recipe.sweeps):
+                    J = table.update(omega, U, gamma, signed=recipe.signed)
                 world.check_codes(table)
                 code_update += time.perf_counter() - updating
                 if not last:
