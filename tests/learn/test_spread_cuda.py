@@ -1,0 +1,50 @@
+"""The messages between processes by NCCL, on the one GPU at hand: a group of one that speaks all the same."""
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+
+import adsh
+from adsh.learn.spread import World
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+
+@pytest.fixture
+def nccl(monkeypatch):
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+    monkeypatch.setattr(World, "alone", property(lambda self: False))
+    yield
+    dist.destroy_process_group()
+
+
+def trained(images, labels):
+    recipe = {"outer": 3, "samples": 96, "batch_size": 32, "bf16": False, "compile": False}
+    return adsh.ADSH(16, network="tiny", recipe=recipe, seed=1, device="cuda").fit(images, labels)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), 40)
+    images = rng.integers(0, 256, (160, 16, 16, 3)) // 2 + 30 * labels[:, None, None, None]
+    return images.astype(np.uint8), labels
+
+
+def test_a_group_of_one_learns_as_one_alone(data, request):
+    alone = trained(*data)
+    request.getfixturevalue("nccl")
+    spoken = trained(*data)
+    assert (alone.database_codes_ == spoken.database_codes_).all()
+    for one, other in zip(alone.network_.parameters(), spoken.network_.parameters(), strict=True):
+        assert torch.allclose(one, other, atol=1e-4)
+
+
+def test_messages(nccl):
+    world = World.now()
+    values = torch.arange(5.0)
+    assert world.total(values.cuda()).cpu().tolist() == values.tolist()
+    assert world.total(values.clone()).tolist() == values.tolist()  # by way of the GPU, and back
+    assert world.from_first(lambda: {"a": 1}) == {"a": 1}
+    world.check_alike(3, "unlike")
