@@ -33,8 +33,9 @@ class Parts:
     def __init__(self, network: nn.Module, activation: Callable[[Tensor], Tensor], world: World) -> None:
         self._network, self._activation, self._world = network, activation, world
         self._weights = [p for p in network.parameters() if p.requires_grad]
-        self._networks = [network]
         self._here = len(world.shares(0))
+        self._networks: list[nn.Module] = []
+        self.renew()
         # a kernel's threads are set for each thread: they take the number that this one has
         threads = torch.get_num_threads()
         self._pool = ThreadPoolExecutor(self._here, "adsh-part", torch.set_num_threads, (threads,))
@@ -129,8 +130,8 @@ class _Meeting:
             self._barrier.abort()
             raise
         problems = [problem for each in running if (problem := each.exception()) is not None]
-        for problem in sorted(problems, key=lambda problem: isinstance(problem, BrokenBarrierError)):
-            raise problem  # the cause, not that the others waited for it
+        if problems:  # the cause, not that the others waited for it
+            raise min(problems, key=lambda problem: isinstance(problem, BrokenBarrierError))
         return [each.result() for each in running]
 
 
