@@ -6,7 +6,8 @@ Images of 32 x 32 through `tiny` (batch norm, averaged weights, random changes),
 on the digits. A machine shows a gain up to as many processes as it has idle cores; beyond them the figures show what
 messages cost. Sums are rounded otherwise in another number of processes, and AdamW divides a gradient by its own size,
 however small: "one process, rounded otherwise" is what that alone does to one process, its outputs moved by 1.2e-7 of
-themselves. A network that works in float64 rounds too little for that to show. Writes results/benchmarks/spread.json.
+themselves. A network that works in float64 rounds too little for that to show. With parts=4 sums are rounded alike in
+all: nothing may differ. Writes results/benchmarks/spread.json.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import os
 import statistics
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,7 @@ from adsh.networks import create_network
 
 SIZES = (1, 2, 4)
 ROUNDED = 0
+PARTS = (1, 4)
 POINTS, CLASSES, BITS = 6000, 10, 48
 SHARED = {"outer": 5, "samples": 2048, "batch_size": 256, "progress": False}
 
@@ -87,13 +90,14 @@ def shared_fit(rank, size, folder):
     if size > 1:
         where = f"file://{folder / f'meeting-{size}'}"
         dist.init_process_group("gloo", init_method=where, rank=rank, world_size=size)
-    for case, (data, options) in CASES.items():
-        model = kind(BITS, **options).fit(*data())
+    for (case, (data, options)), parts in product(CASES.items(), PARTS if kind is adsh.ADSH else (1,)):
+        recipe = {**options.get("recipe", {}), "parts": parts}
+        model = kind(BITS, **{**options, "recipe": recipe}).fit(*data())
         if rank == 0:
             weights = {f"weight.{name}": value.numpy() for name, value in model.network_.state_dict().items()}
             speed = statistics.median(r["items_per_second"] for r in model.history_[1:])
             name = size if kind is adsh.ADSH else ROUNDED
-            np.savez(folder / f"{case}-{name}.npz", codes=model.database_codes_, speed=speed, **weights)
+            np.savez(folder / f"{case}-{name}-{parts}.npz", codes=model.database_codes_, speed=speed, **weights)
     if size > 1:
         dist.destroy_process_group()
 
@@ -105,14 +109,17 @@ def main():
         for size in (*SIZES, ROUNDED):
             torch.multiprocessing.spawn(shared_fit, (size, folder), nprocs=max(size, 1))
         for case in CASES:
-            runs = {size: dict(np.load(folder / f"{case}-{size}.npz")) for size in (*SIZES, ROUNDED)}
+            kinds = [*product(SIZES, PARTS[:1]), (ROUNDED, 1), *product(SIZES, PARTS[1:])]
+            runs = {kind: dict(np.load(folder / f"{case}-{kind[0]}-{kind[1]}.npz")) for kind in kinds}
             rows = []
-            for size, run in runs.items():
-                apart = max(float(np.abs(run[w] - runs[1][w]).max()) for w in run if w.startswith("weight."))
+            for (size, parts), run in runs.items():
+                one = runs[1, parts]
+                apart = max(float(np.abs(run[w] - one[w]).max()) for w in run if w.startswith("weight."))
                 row = {
                     "processes": size or "one process, rounded otherwise",
+                    "parts": parts,
                     "items_per_second": round(float(run["speed"]), 1),
-                    "codes_unlike_those_of_one": int((run["codes"] != runs[1]["codes"]).any(axis=1).sum()),
+                    "codes_unlike_those_of_one": int((run["codes"] != one["codes"]).any(axis=1).sum()),
                     "largest_difference_of_a_weight": apart,
                 }
                 print(case, row, flush=True)

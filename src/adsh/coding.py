@@ -38,9 +38,10 @@ def encode(
 ) -> Codes:
     """(n, bytes) packed codes; the outputs of a large collection never exist at once. All of `world` share the work."""
     if len(indices) < world.size:
-        world = World()
-    mine = indices[world.share(len(indices))]
-    codes = np.concatenate([pack(batch.cpu().numpy()) for batch in outputs(network, items, device, recipe, mine)])
+        world = World(parts=world.parts)
+    mine = (indices[share] for share in world.shares(len(indices)))
+    seen = (batch for some in mine for batch in outputs(network, items, device, recipe, some))
+    codes = np.concatenate([pack(batch.cpu().numpy()) for batch in seen])
     return world.gather(torch.from_numpy(codes), len(indices)).numpy()
 
 

@@ -27,6 +27,7 @@ class Recipe:
     outer: int = 50  # T_out
     inner: int = 3  # T_in, epochs over Omega
     batch_size: int = 64
+    parts: int = 1  # of a mini-batch, for the same bits in any number of processes; 1 for one a process
     optimizer: Literal["sgd", "adamw"] = "sgd"
     lr: float = 1e-3
     head_lr: float = 1.0  # the last layer learns so many times faster
@@ -56,7 +57,7 @@ class Recipe:
     compile: bool | str = False  # on a GPU: a minute at first, then steps half as long; or a mode of torch.compile
 
     def __post_init__(self) -> None:
-        for name in ("samples", "outer", "inner", "batch_size", "sweeps"):
+        for name in ("samples", "outer", "inner", "batch_size", "sweeps", "parts"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name}={value!r}: give a whole number of at least 1")

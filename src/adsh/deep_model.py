@@ -26,7 +26,7 @@ from .data import Items, as_items
 from .data.augment import augmentation
 from .data.feed import Feed
 from .data.fingerprint import Fingerprint
-from .device import DeviceChoice, choose_device, threads_for
+from .device import DeviceChoice, choose_device, one_thread, threads_for
 from .errors import AdshWarning, InputError, NotFittedError
 from .features_run import features_once
 from .hamming.bits import Codes, check_bits
@@ -107,9 +107,11 @@ class DeepModel(ABC):
         features: str | Path | None = None,
     ) -> None:
         """Trains a network and the table beside it, and keeps what was learned; `fit` of ADSH tells of the rest."""
-        world, bits = World.now(), self.bits
+        world, bits = World.now(recipe.parts), self.bits
         progress, choice = Progress(self.progress if world.first else False), choose_device(self.device)
         choice = replace(choice, device=world.device(choice.device))
+        if recipe.parts > 1 and choice.device.type != "cpu":
+            raise InputError(f"parts={recipe.parts} on {choice.device}: give device cpu, or leave parts out")
         world.check_alike(data, "the processes were given other data than each other: the same is needed on every host")
         marks = {**data, **getattr(table, "marks", {})}
         store = self._checkpoints(checkpoints, checkpoint_every, resume, overwrite, recipe, marks)
@@ -118,7 +120,7 @@ class DeepModel(ABC):
             items.read_through(later)  # they are coded after training: what cannot be read is told before it
 
         devices = [choice.device] if choice.device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices):
+        with torch.random.fork_rng(devices=devices), one_thread(recipe.parts > 1):
             torch.manual_seed(int(self.seed))
             network = self._network(bits, items.shape, recipe, table).to(choice.device)
             trained = network.top if isinstance(network, Frozen) else network

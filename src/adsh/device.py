@@ -45,9 +45,16 @@ def choose_device(wanted: str | torch.device = "auto") -> DeviceChoice:
 @contextmanager
 def threads_for(network: nn.Module, device: torch.device) -> Iterator[None]:
     """One CPU thread for a small network: waking others for such little work costs more than they give."""
-    before = torch.get_num_threads()
     small = device.type == "cpu" and sum(p.numel() for p in network.parameters()) < SMALL_NETWORK
-    if small:
+    with one_thread(small):
+        yield
+
+
+@contextmanager
+def one_thread(wanted: bool = True) -> Iterator[None]:
+    """One CPU thread, where that is wanted: sums are then added up alike on any machine of a kind."""
+    before = torch.get_num_threads()
+    if wanted:
         torch.set_num_threads(1)
     try:
         yield

@@ -119,7 +119,8 @@ class ADSH(DeepModel):
         earlier run are forgotten once this one starts.
 
         Inside a process group of torch.distributed its processes share the work: all call `fit` alike, and each ends
-        with the whole model. The first alone writes, and calls `callback`.
+        with the whole model. The first alone writes, and calls `callback`. With `recipe={"parts": 4}`, on a CPU, it is
+        the same bit for bit in 1, 2 and 4 processes.
 
         `features` is a .npy that keeps what a network "frozen:NAME" sees of the items: an interrupted fit goes on with
         it. Without it they are in memory.

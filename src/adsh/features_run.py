@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -84,7 +84,8 @@ def make_features(
     about = {"network": network, **_of_weights(maker), **fingerprint(items, dataset.labels)}
     file = _Growing(out, (len(items), int(maker.feature_size)), about, overwrite)  # type: ignore[arg-type]  # not a tensor
     before, started = file.done, time.perf_counter()
-    _compute(maker, items, choice, file.write, before, batch, on_done)
+    batches = _batches(maker, [slice(before, len(items))], batch)
+    _compute(maker, items, choice, file.write, batches, on_done)
     file.finish(dataset)
     return Made(out, file.shape, before, time.perf_counter() - started, choice)
 
@@ -108,16 +109,18 @@ def features_once(
     if path is None or not world.alone:
         features = np.empty(shape, dtype=np.float32)
         mine = world.share(len(items))
-        _compute(network, items, choice, features.__setitem__, mine.start, None, on_done, until=mine.stop)
+        batches = _batches(network, world.shares(len(items)))
+        _compute(network, items, choice, features.__setitem__, batches, on_done)
         gathered: NDArray[np.float32] = world.gather(torch.from_numpy(features[mine]), len(items)).numpy()
         return gathered
-    about = {**_of_weights(network), **(data or {})}
+    about = {**_of_weights(network), **(data or {}), **({"parts": str(world.parts)} if world.parts > 1 else {})}
     try:
         file = _Growing(path, shape, about, overwrite=False)
     except InputError:
         path.unlink(missing_ok=True)
         file = _Growing(path, shape, about, overwrite=True)
-    _compute(network, items, choice, file.write, file.done, None, on_done)
+    batches = [some for some in _batches(network, world.shares(len(items))) if some[-1] >= file.done]
+    _compute(network, items, choice, file.write, batches, on_done)
     file.finish()
     kept: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
     return kept
@@ -134,20 +137,23 @@ def _compute(
     items: Items,
     choice: DeviceChoice,
     write: Callable[[NDArray[Any], NDArray[Any]], None],
-    done: int,
-    batch: int | None,
+    indices: Sequence[NDArray[Any]],
     on_done: Callable[[int, int], None] | None,
-    until: int | None = None,
 ) -> None:
-    """Features of the items from number `done` on, batch by batch."""
-    size, end = batch or int(getattr(network, "evaluation_batch", _BATCH)), len(items) if until is None else until
-    indices = [np.arange(at, min(at + size, end)) for at in range(done, end, size)]
+    """Features of the items of these batches, in turn."""
     network.eval()
     with torch.inference_mode(), threads_for(network, choice.device), Feed(items, choice.device) as feed:
         for some, inputs in zip(indices, feed.epoch(indices), strict=True):
             write(some, network.features(inputs).float().cpu().numpy())  # type: ignore[operator]  # a method
             if on_done is not None:
                 on_done(int(some[-1]) + 1, len(items))
+
+
+def _batches(network: nn.Module, shares: Iterable[slice], batch: int | None = None) -> list[NDArray[Any]]:
+    """The numbers of the items of each batch, none of which goes beyond a share."""
+    size = batch or int(getattr(network, "evaluation_batch", _BATCH))
+    starts = ((at, min(at + size, share.stop)) for share in shares for at in range(share.start, share.stop, size))
+    return [np.arange(at, end) for at, end in starts]
 
 
 class _Growing:

@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 Fitted = DeepModel | Method
 
 _OF_ADSH = ("gamma",)
-_OF_NETWORKS = ("network", "weights", "samples", "outer", "inner", "batch_size", "lr", "compile", "checkpoint_every")
+_OF_NETWORKS = (
+    "network",
+    "weights",
+    "samples",
+    "outer",
+    "inner",
+    "batch_size",
+    "lr",
+    "compile",
+    "parts",
+    "checkpoint_every",
+)
 
 
 def check_method(settings: TrainSettings) -> None:
@@ -58,16 +69,17 @@ def made(settings: TrainSettings, shape: tuple[int, ...]) -> Fitted:
             "network": settings.network or ("mlp" if len(shape) == 1 else "tiny"),
             "network_options": {"weights": settings.weights} if settings.weights else None,
             "preset": settings.preset,
-            "recipe": compiling(settings),
+            "recipe": other_values(settings),
             "device": settings.device,
         }
     model: Fitted = create(settings.method, bits=settings.bits, **options)
     return model
 
 
-def compiling(settings: TrainSettings) -> dict[str, Any]:
-    """What the settings say of compiling, as a value of the recipe; nothing where they leave it to the preset."""
-    return {} if settings.compile is None else {"compile": COMPILED if settings.compile else False}
+def other_values(settings: TrainSettings) -> dict[str, Any]:
+    """What the settings say of compiling and of parts, as values of the recipe; nothing for the preset's."""
+    compiled = {} if settings.compile is None else {"compile": COMPILED if settings.compile else False}
+    return compiled | ({} if settings.parts is None else {"parts": settings.parts})
 
 
 def parsed(text: str) -> dict[str, Any]:

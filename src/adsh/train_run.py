@@ -23,7 +23,7 @@ from .hamming.bits import check_bits
 from .inputs import Reading, about_reading, draw, made_ready
 from .learn.loop import Record
 from .learn.spread import World
-from .method_run import Fitted, check_method, compiling, distinct_codes, keeps_checkpoints, made, training_seconds
+from .method_run import Fitted, check_method, distinct_codes, keeps_checkpoints, made, other_values, training_seconds
 from .model_config import FEATURES, TENSORBOARD, holds_model
 from .run_folder import RunFolder, read_toml
 from .watch import Log, TensorBoard, Watcher, Watchers
@@ -68,6 +68,7 @@ class TrainSettings:
     batch_size: int | None = None
     lr: float | None = None
     compile: bool | None = None  # on a GPU: whether the network is compiled before training
+    parts: int | None = None  # of a mini-batch, for the same bits in any number of processes
     unlabelled: str = "network"
     device: str = "auto"
     seed: int = 0
@@ -306,7 +307,7 @@ def _model(settings: TrainSettings, shape: tuple[int, ...], device: str) -> Fitt
         network=network,
         network_options={"weights": settings.weights} if settings.weights else None,
         preset=settings.preset,
-        recipe=compiling(settings),
+        recipe=other_values(settings),
         unlabelled=settings.unlabelled,
         device=settings.device,
         seed=settings.seed,

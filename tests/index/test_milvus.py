@@ -1,5 +1,6 @@
 """What only an index in Milvus can meet: windows that are full, a server that is not there, other collections."""
 
+import re
 import sys
 
 import numpy as np
@@ -70,13 +71,18 @@ def test_a_server_that_goes_away_in_the_middle_of_an_add_is_told_and_the_call_ca
             monkeypatch.setattr("adsh.index.milvus._REQUEST", 10_000)  # the first of several requests is stored
             monkeypatch.setattr(index._milvus.client, "upsert", killed)
             with pytest.raises(ServerError, match="no Milvus server answers.*can be repeated") as problem:
-                index.add(keys(100), random_codes(100))
-            assert "\n" not in str(problem.value)
+                index.add(keys(100, 50), random_codes(100))
+            said = str(problem.value)
+            assert "\n" not in said
+            stored, of_the_next = map(
+                int, re.findall(r"the first (\d+) of 100 items .* next (\d+) all or none", said)[0]
+            )
+            assert 0 < stored < stored + of_the_next < 100
             server.start()
         with adsh.open_index(server.uri()) as index:
-            assert 50 <= len(index) < 100
-            index.add(keys(100), random_codes(100))
-            assert index.keys() == keys(100)
+            assert index.keys() == keys(50 + stored)  # the next request never left
+            assert index.add(keys(100, 50), random_codes(100)) == 100 - stored
+            assert index.keys() == keys(150)
             assert index.verify() == []
     finally:
         server.stop()

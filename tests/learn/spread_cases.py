@@ -118,13 +118,53 @@ def dsh() -> Any:
     return create("dsh", bits=12, **SMALL).fit(*points())
 
 
+def convolutions_in_parts() -> Any:
+    """Whole AdamW steps in float32, 44 of them: batch norm, dropout, random changes and averaged weights."""
+    torch.manual_seed(0)
+    network = nn.Sequential(
+        nn.Conv2d(3, 6, 3), nn.BatchNorm2d(6), nn.ReLU(), nn.Flatten(), nn.Dropout(0.2), nn.Linear(216, 12)
+    )
+    recipe = {"parts": 4, "ema": 0.9, "flip": True, "shift": 0.2, "crop": 0.5, "mirror": True}
+    options = {**OPTIONS, "network": network, "outer": 11, "samples": 98, "lr": 1e-2, "recipe": recipe}
+    return adsh.ADSH(12, **options).fit(images(), points()[1])
+
+
+def given_in_parts(**checkpoints: Any) -> Any:
+    """S given, and noise."""
+    features, labels = points()
+    same = np.where(labels[:, None] == labels, 1, -1).astype(np.int8)
+    return adsh.ADSH(12, **{**SMALL, "recipe": {"parts": 4}}).fit(features, similarity=same, **checkpoints)
+
+
+def multi_in_parts() -> Any:
+    """U by a fresh pass, and points that the network codes afterwards: fewer than four."""
+    unlabelled = tags()
+    unlabelled[5:8] = 0
+    return adsh.ADSH(12, preset="paper", **{**SMALL, "recipe": {"parts": 4}}).fit(points()[0], unlabelled)
+
+
+def frozen_in_parts() -> Any:
+    options = {"network": "frozen:tiny", "network_options": {"hidden": 16}, "recipe": {"parts": 4}}
+    return adsh.ADSH(12, **{**OPTIONS, "outer": 2}, **options).fit(images(), points()[1])
+
+
+def dpsh_in_parts() -> Any:
+    return create("dpsh", bits=12, **{**SMALL, "outer": 2, "recipe": {"parts": 4}}).fit(*points())
+
+
 _ALL = (single, multi, queries, given, sparse, last_batch_of_two, dropout, convolutions, frozen, a_long_run, dpsh, dsh)
+_EXACT = (convolutions_in_parts, given_in_parts, multi_in_parts, frozen_in_parts, dpsh_in_parts)
 CASES: dict[str, Callable[[], Any]] = {case.__name__: case for case in _ALL}
+EXACT: dict[str, Callable[[], Any]] = {case.__name__: case for case in _EXACT}
 
 
 def ended(case: str) -> dict[str, np.ndarray]:
     """The codes and the weights that a case ends with."""
-    model = CASES[case]()
+    return left_by((CASES | EXACT)[case]())
+
+
+def left_by(model: Any) -> dict[str, np.ndarray]:
+    """Those of a model."""
     weights = {f"weight.{name}": value.numpy() for name, value in model.network_.state_dict().items()}
     return {"codes": model.database_codes_, "loss": np.array([r["loss"] for r in model.history_]), **weights}
 
@@ -141,6 +181,8 @@ def _mistakes(world: World) -> None:
     features, labels = points()
     with pytest.raises(TrainingError, match="other data"):
         adsh.ADSH(12, **SMALL).fit(features + world.rank, labels)
+    with pytest.raises(InputError, match=f"parts=3 in {world.size} processes: give a multiple of {world.size}"):
+        adsh.ADSH(12, **{**SMALL, "recipe": {"parts": 3}}).fit(features, labels)
     table = CodeTable(labels, 12)
     table.update(np.arange(9), np.tanh(np.random.default_rng(world.rank).normal(size=(9, 12))), 200.0)
     with pytest.raises(TrainingError, match="no longer hold the same codes"):
@@ -154,7 +196,8 @@ def all_cases(rank: int, size: int, folder: Path) -> None:
     os.environ["LOCAL_RANK"] = str(rank)
     meeting = f"file://{folder / f'meeting-{size}'}"
     dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=size, timeout=timedelta(seconds=60))
-    for case in CASES:
+    for case in (*CASES, *EXACT):
         np.savez(folder / f"{case}-{size}-{rank}.npz", **ended(case))
+    given_in_parts(checkpoints=folder / f"checkpoints-{size}")
     _mistakes(World.now())
     dist.destroy_process_group()

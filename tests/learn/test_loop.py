@@ -340,6 +340,7 @@ def test_presets_carry_the_values_their_sources_name():
         {"outer": 0},
         {"samples": 1.5},
         {"batch_size": -1},
+        {"parts": 0},
         {"gamma": -1.0},
         {"lr": "a"},
         {"size": -1},

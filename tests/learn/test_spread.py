@@ -11,7 +11,7 @@ from adsh.errors import InputError
 from adsh.learn.spread import World
 from adsh.learn.whole_batch import WholeBatch
 
-from .spread_cases import CASES, all_cases, ended
+from .spread_cases import CASES, EXACT, all_cases, ended, given_in_parts, left_by
 
 SIZES = (2, 4)
 
@@ -38,12 +38,41 @@ def test_any_number_of_processes_gives_the_codes_and_weights_of_one(runs, case):
             assert all(np.array_equal(other[name], first[name]) for name in one), "the processes differ"
 
 
+@pytest.mark.parametrize("case", EXACT)
+def test_parts_give_the_same_bits_in_any_number_of_processes(runs, case):
+    one = ended(case)
+    for size in SIZES:
+        for rank in range(size):
+            same_bits(dict(np.load(runs / f"{case}-{size}-{rank}.npz")), one)
+
+
+def test_a_run_in_parts_goes_on_in_another_number_of_processes_to_the_same_bits(runs):
+    folder = runs / "checkpoints-4"
+    max(folder.glob("*.safetensors")).unlink()  # back to the one before
+    same_bits(left_by(given_in_parts(checkpoints=folder, resume=True)), ended("given_in_parts"))
+
+
+def same_bits(run: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+    assert run.keys() == other.keys()
+    for name in run:
+        assert run[name].tobytes() == other[name].tobytes(), name
+
+
 def test_shares_are_in_order_and_cover_every_row_once():
     for size in (1, 2, 3, 4, 7):
         for count in range(20):
             rows = [np.arange(count)[World(rank, size).share(count)] for rank in range(size)]
             np.testing.assert_array_equal(np.concatenate(rows), np.arange(count))
             assert max(map(len, rows)) - min(map(len, rows)) <= 1
+
+
+def test_the_shares_of_parts_do_not_depend_on_the_number_of_processes():
+    for count in (0, 2, 4, 31):
+        one = World(parts=4).shares(count)
+        assert one == [World(rank, 4).share(count) for rank in range(4)]
+        for size in (2, 4):
+            assert [share for rank in range(size) for share in World(rank, size, 4).shares(count)] == one
+    assert World(1, 3).shares(10) == [World(1, 3).share(10)]
 
 
 def test_a_gpu_each_or_an_error_that_says_how_many_there_are(monkeypatch):

@@ -70,6 +70,13 @@ def command(
         int | None,
         typer.Option(metavar="N", help="Processes on this host that share each mini-batch, a GPU each.  [default: 1]"),
     ] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Parts of a mini-batch, on a CPU: the same bits at any --processes that divides N.  [default: 1]",
+        ),
+    ] = None,
     root: Root = None,
     labels: Labels = None,
     protocol: Annotated[
@@ -114,7 +121,8 @@ def command(
     With --method another method than ADSH is trained, on the training items of the protocol where it has some; the
     names that end in _d learn from the whole database. Those without a network take --options and no network's flags.
 
-    With --processes, or under torchrun for several hosts, the codes are those of one process: see docs/scale.md.
+    With --processes, or under torchrun for several hosts, the codes are those of one process up to rounding, and with
+    --parts too bit for bit: see docs/scale.md.
     """
     from ..errors import MissingExtraError
     from ..files import find_file
@@ -128,7 +136,7 @@ def command(
         "source": source, "method": method, "options": options,
         "root": root, "labels": labels, "protocol": protocol, "split_seed": split_seed, "bits": bits,
         "network": network, "weights": weights, "preset": preset, "gamma": gamma, "samples": samples, "outer": outer,
-        "inner": inner, "compile": compile,
+        "inner": inner, "compile": compile, "parts": parts,
         "batch_size": batch_size, "lr": lr, "unlabelled": unlabelled, "device": device, "seed": seed, "size": size,
         "checkpoint_every": checkpoint_every, "tensorboard": tensorboard, "skip_bad": skip_bad, "cache": cache,
         "skip_copies": skip_copies, "cache_size": cache_size, "workers": workers,

@@ -1,7 +1,8 @@
 """An index in Milvus: `milvus+http://user:password@host:19530/database?collection=photos&index=BIN_FLAT`.
 
-Milvus has no transactions: an add is one request where it fits one (16 MB), and can always be repeated. It keeps no
-vectors to re-rank by, and ranks by Hamming distance only.
+Milvus has no transactions: what is stored whole or not at all is a request (16 MB). An add that needs several can be
+cut short between two, says how far it came, and can always be repeated. Milvus keeps no vectors to re-rank by, and
+ranks by Hamming distance only.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, ServerError
 from ..hamming.bits import as_octets, check_bits
 from .about import About
 from .base import Index, Ranking
@@ -80,7 +81,10 @@ class MilvusIndex(Index):
     def add(
         self, keys: Sequence[str], codes: Any, metadata: Sequence[Any] | None = None, *, vectors: Any = None
     ) -> int:
-        """Stores items, and gives how many keys are new. Whole or not at all where they fit one request of 16 MB."""
+        """Stores items, and gives how many keys are new. Whole or not at all where they fit one request of 16 MB.
+
+        Where they do not and the server goes away, the error says how many are stored; the same call can be repeated.
+        """
         if vectors is not None:
             self._no_vectors()
         encoded, packed, texts = check_items(keys, codes, metadata, self.bits)
@@ -105,9 +109,19 @@ class MilvusIndex(Index):
             }
             for number, (name, code, text) in enumerate(zip(names, packed, texts, strict=True))
         ]
-        with self._milvus.explained():
-            for some in _requests(entities):
-                self._milvus.client.upsert(self._milvus.items, some, timeout=self._milvus.timeout)
+        stored = 0
+        for some in _requests(entities):
+            try:
+                with self._milvus.explained():
+                    self._milvus.client.upsert(self._milvus.items, some, timeout=self._milvus.timeout)
+            except ServerError as problem:
+                if len(some) == len(entities):
+                    raise
+                raise ServerError(
+                    f"{problem}; the first {stored:,} of {len(entities):,} items are stored, of the next {len(some):,} "
+                    "all or none, and no other: repeat the same add"
+                ) from None
+            stored += len(some)
         return len(names) - len(known)
 
     def remove(self, keys: Sequence[str]) -> int:

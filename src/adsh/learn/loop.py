@@ -23,12 +23,12 @@ from torch import Tensor, nn
 from ..config import Recipe
 from ..errors import InputError, TrainingError
 from .objective import Terms
+from .parts import Augment, by_part
 from .similarity import Indices
 from .spread import World
 from .step import Activation, Step
 
 Feed = Callable[[NDArray[Any] | Tensor], Tensor]
-Augment = Callable[[Tensor, torch.Generator, slice, int], Tensor]  # of a share of so many images
 Record = dict[str, float]
 
 
@@ -108,6 +108,8 @@ def learn(
     m = min(recipe.samples, table.askers)
     if m < world.size:
         raise InputError(f"{world.size} processes share {m} sampled points: start no more than {m}")
+    if augment is not None and world.parts > 1:
+        augment = by_part(augment, world)
     gamma = 0.0 if table.separate_queries else recipe.gamma
     cuts = _cuts(m, recipe.batch_size)
     step = Step(network, recipe, len(cuts) + 1, device, activation, world)
@@ -149,8 +151,9 @@ def learn(
             last = t == recipe.inner - 1
             if last or recipe.codes_after == "epoch":
                 if recipe.collect == "fresh":
-                    seen = network_outputs(network, feed, omega[world.share(m)], activation=activation)
-                    U = world.gather(torch.cat(list(seen)), m)
+                    shared = (omega[share] for share in world.shares(m))
+                    seen = [u for part in shared for u in network_outputs(network, feed, part, activation=activation)]
+                    U = world.gather(torch.cat(seen), m)
                 _check_finite(U, w, recipe)  # waits for the device
                 updating = time.perf_counter()
                 for _ in range(recipe.sweeps):

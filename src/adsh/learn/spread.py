@@ -2,7 +2,8 @@
 
 A mini-batch's outputs are brought together before the slope of the loss is asked for, so every process sees the slope
 that one alone would see, pushes its own rows of it back through the network, and the gradients are added up. U is
-then the same bits everywhere, and so are the codes computed from it. One process alone does none of this.
+then the same bits everywhere, and so are the codes computed from it. One process alone does none of this. With
+`parts`, the outcome does not depend on how many processes there are: see `parts.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -27,17 +29,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class World:
-    """The processes of a run, and which of them this is."""
+    """The processes of a run, which of them this is, and in how many parts they compute a mini-batch."""
 
     rank: int = 0
     size: int = 1
+    parts: int = 1  # a multiple of `size`; 1 for one a process, however many there are
 
     @staticmethod
-    def now() -> World:
+    def now(parts: int = 1) -> World:
         """The processes of torch.distributed's default group where there is one; else this one alone."""
+        world = World(parts=parts)
         if dist.is_available() and dist.is_initialized():
-            return World(dist.get_rank(), dist.get_world_size())
-        return World()
+            world = World(dist.get_rank(), dist.get_world_size(), parts)
+        if parts > 1 and parts % world.size:
+            raise InputError(
+                f"parts={parts} in {world.size} processes: give a multiple of {world.size}, or as many processes as "
+                f"divide {parts}"
+            )
+        return world
 
     @property
     def alone(self) -> bool:
@@ -53,13 +62,19 @@ class World:
         """Which of `count` rows are this process's: as many as another's, or one more."""
         return slice(self.rank * count // self.size, (self.rank + 1) * count // self.size)
 
+    def shares(self, count: int) -> list[slice]:
+        """The same by the parts that this process computes, in order."""
+        here = max(self.parts // self.size, 1)
+        borders = [(self.rank * here + i) * count // (self.size * here) for i in range(here + 1)]
+        return [slice(start, stop) for start, stop in pairwise(borders)]
+
     def gather(self, rows: Tensor, count: int) -> Tensor:
         """(count, …) the rows of all processes in order, from each one's share of them; the same bits everywhere."""
         if self.alone:
             return rows
-        whole = rows.new_zeros((count, *rows.shape[1:]))
+        whole = rows.new_full((count, *rows.shape[1:]), -0.0)  # which added to any number leaves it as it is, -0 too
         whole[self.share(count)] = rows
-        return self.total(whole)  # each row is added to zeros only
+        return self.total(whole)
 
     def total(self, values: Tensor) -> Tensor:
         """The sum over all processes, written over `values` where they are on the processes' own device."""

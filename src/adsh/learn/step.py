@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..config import Recipe
 from ..errors import AdshWarning, InputError, first_line
+from .parts import Parts
 from .spread import World
 
 Activation = Callable[[Tensor], Tensor]  # what makes outputs of F(x)
@@ -42,6 +43,7 @@ class Step:
         self.taken = 0
         self.rate_used = 0.0
         self._sizes = _Sizes(network, recipe)
+        self._parts = Parts(network, activation, world) if world.parts > 1 else None
         self._forward: Callable[[Tensor], Tensor] = network
         self._usual = 0  # how many images a compiled network takes
         if recipe.compile and device.type == "cuda" and world.alone:  # no messages from inside a recorded graph
@@ -67,6 +69,8 @@ class Step:
     def outer(self, w: int) -> None:
         """Before outer iteration w."""
         self._sizes.at(w)
+        if self._parts is not None:
+            self._parts.renew()
 
     def prepare(self, inputs: Tensor, first: int, count: int) -> float:
         """On a GPU, before outer iteration `first`: compiles, and has cuDNN choose; the seconds it took.
@@ -111,15 +115,20 @@ class Step:
         self.rate_used = self.rate
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate_used * group.get("times", 1.0)
-        part = self._outputs(inputs, count)
-        u = self.world.gather(part.detach(), count)
-        part.backward(slope(u)[self.world.share(count)])  # type: ignore[no-untyped-call]  # torch leaves it untyped
-        self.world.add_gradients(self.network.parameters())
+        u = self._learned(inputs, slope, count) if self._parts is None else self._parts(inputs, slope, count)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)  # now, so that a replayed graph may use their memory again
         self.taken += 1
         if self.average is not None:
             self._average(self.average)
+        return u
+
+    def _learned(self, inputs: Tensor, slope: Slope, count: int) -> Tensor:
+        """The outputs of all; leaves the gradients at the weights."""
+        part = self._outputs(inputs, count)
+        u = self.world.gather(part.detach(), count)
+        part.backward(slope(u)[self.world.share(count)])  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        self.world.add_gradients(self.network.parameters())
         return u
 
     @torch.no_grad()

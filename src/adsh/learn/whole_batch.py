@@ -15,14 +15,15 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 Total = Callable[[Tensor], Tensor]  # the sum over all processes
+Draw = Callable[[Callable[[], Tensor]], Tensor]  # what a draw for all rows gives
 
 
 class WholeBatch(TorchFunctionMode):
     """The mode, for rows `share` of `count`. All processes go through the same layers in the same order."""
 
-    def __init__(self, share: slice, count: int, total: Total) -> None:
+    def __init__(self, share: slice, count: int, total: Total, draw: Draw = lambda made: made()) -> None:
         super().__init__()
-        self._share, self._count, self._total = share, count, total
+        self._share, self._count, self._total, self._draw = share, count, total, draw
         self._instead: dict[Any, Callable[..., Tensor]] = {
             torch.randn_like: self._noise(torch.randn_like),
             torch.rand_like: self._noise(torch.rand_like),
@@ -42,13 +43,13 @@ class WholeBatch(TorchFunctionMode):
         return x.new_ones((self._count, *x.shape[1:]))
 
     def _noise(self, drawn: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        return lambda x, **options: drawn(self._all_rows(x), **options)[self._share]
+        return lambda x, **options: self._draw(lambda: drawn(self._all_rows(x), **options))[self._share]
 
     def _dropout(self, drawn: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def dropped(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
             if not training or not p:
                 return drawn(input, p, training, inplace)
-            return input * drawn(self._all_rows(input), p, True)[self._share]
+            return input * self._draw(lambda: drawn(self._all_rows(input), p, True))[self._share]
 
         return dropped
 
