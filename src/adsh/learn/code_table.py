@@ -249,7 +249,7 @@ class CodeTable:
         if not self.separate_queries:
             agree = float((V * by_row).sum())  # the sum of v_j.u_j
             # While the bits so far agree, a point's arguments are its row's less 2 gamma u_j.
-            doubtful = np.abs(arguments).min(axis=1) <= 2 * gamma * np.abs(U).max() + tolerance  # (rows,)
+            doubtful = np.abs(arguments).min(axis=1) <= 2 * gamma * max(U.max(), -U.min()) + tolerance  # (rows,)
             odd = np.flatnonzero(doubtful[at])
             u = U[odd]
             bits = minus_sign(arguments[at[odd]] - 2 * gamma * u, before[at[odd]], tolerance)

@@ -23,7 +23,8 @@ def sweep(codes: Floats, gram: Floats, linear: Floats, tolerance: float) -> Floa
 
     codes (rows, c) of +1/-1 (or 0 before the first pass), gram (c, c) = U'U, linear (rows, c) = Q.
     sign(0) keeps the bit, or gives +1 where there is none. The arguments of all signs come from one product, and so
-    do the bits; one that changes then moves the arguments of its row's later bits, and few change. O(rows c^2) at most.
+    do the bits; one that changes then moves the arguments of its row's later bits. At first most change, and all rows
+    are moved; later few do, and only theirs. O(rows c^2) at most.
     """
     coupling = 2.0 * gram
     np.fill_diagonal(coupling, 0.0)
@@ -31,9 +32,12 @@ def sweep(codes: Floats, gram: Floats, linear: Floats, tolerance: float) -> Floa
     bits = codes.T  # (c, rows)  a view
     after = minus_sign(arguments, bits, tolerance)
     changes = after != bits
-    for k in range(len(bits)):
-        changed = np.flatnonzero(changes[k])
-        if len(changed):
+    found = np.count_nonzero(changes)
+    for k in range(len(bits) if found else 0):
+        if 2 * found > changes.size:
+            after[k] = minus_sign(arguments[k], bits[k], tolerance)
+            arguments[k + 1 :] += np.outer(coupling[k + 1 :, k], after[k] - bits[k])
+        elif len(changed := np.flatnonzero(changes[k])):
             later = slice(k + 1, None)
             arguments[later, changed] += np.outer(coupling[later, k], after[k, changed] - bits[k, changed])
             after[later, changed] = minus_sign(arguments[later, changed], bits[later, changed], tolerance)
