@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adsh.experiments.cell import called
+
 from .blocks import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -41,6 +43,16 @@ def test_fast_is_as_fast_and_good_as_the_readme_says():
     assert f"takes {np.mean(values('seconds', **fast)):.1f} s of training" in text
     assert f"MAP {shown(values('map_expected', **fast))} over five splits" in text
     assert f"{np.mean(values('map_network', **fast)):.4f}"[1:] + " with the database coded by the network" in text
+
+
+@pytest.mark.parametrize("table", ["table1", "table2"])
+def test_the_papers_tables_are_those_of_the_results(table):
+    rows = json.loads((ROOT / f"results/cifar10/{table}.json").read_text(encoding="utf-8"))
+    section = README.split("## The paper's tables")[1].split("\n## ")[0].replace("**", "")
+    for method in dict.fromkeys(row["method"] for row in rows):
+        of_each = sorted((row["bits"], row["map_expected"], row["paper"]) for row in rows if row["method"] == method)
+        cells = [f"{found:.4f} ({paper:.4f})".replace("0.", ".") for _, found, paper in of_each]
+        assert f"| {called(method)} | {' | '.join(cells)} |" in section
 
 
 def test_every_table_of_figures_in_the_readme_names_its_file():

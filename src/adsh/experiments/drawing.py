@@ -116,7 +116,8 @@ def _legend(figure: Figure, grid: Sequence[Axes]) -> None:
         found.update(zip(labels, handles, strict=True))
     if not found:
         return
-    across = min(len(found), 5 if max(map(len, found)) < 14 else 3)
-    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=across)
     width, height = figure.get_size_inches()
+    room = int(width / (0.6 + 0.075 * max(map(len, found))))  # inches of a line's sample, and of a letter
+    across = max(1, min(len(found), room, 5))
+    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=across)
     figure.set_size_inches(width, height + 0.22 * -(-len(found) // across))
