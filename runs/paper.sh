@@ -3,7 +3,7 @@
 #     runs/paper.sh cpu     the methods without a network, on features: hours on 2 cores
 #     runs/paper.sh gpu     ADSH and the deep methods, on images: a GPU
 #     runs/paper.sh show    tables and figures of whatever is done
-# More goes to adsh reproduce: --seeds 5, --jobs 2. $ADSH_DATA/cifar10 holds the images and lite0_512.npy.
+# More goes to adsh reproduce: --seeds 5, --jobs 2, --choose. $ADSH_DATA/cifar10 holds the images and lite0_512.npy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"

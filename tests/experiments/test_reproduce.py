@@ -10,7 +10,7 @@ import pytest
 
 import adsh
 from adsh.errors import InputError
-from adsh.experiments import EXPERIMENTS, Setting, networks, reproduce
+from adsh.experiments import EXPERIMENTS, Setting, choosing, networks, reproduce
 from adsh.experiments.ledger import Ledger
 from adsh.experiments.run import experiment
 from adsh.experiments.setting import Data
@@ -150,6 +150,12 @@ def test_options_are_chosen_on_validation_items(tmp_path):
     queries = Data(few).split(0).queries
     assert not set(asking) & set(queries)
     assert not set(asking) & set(database)
+
+
+def test_rates_to_choose_among_are_shares_of_the_presets():
+    trials = choosing._trials([CHEAP.cell("dpsh_d", 12, 0, network="mlp", preset="fast")])
+    assert [trial.option("lr") for trial in trials] == [0.0006, 0.0018, 0.006]
+    assert all(trial.asking == "validation" for trial in trials)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..config import recipe
 from .cell import Cell
 from .ledger import Ledger
 
@@ -16,9 +17,7 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "lfh": {"decay": (0.1, 0.5, 1.0)},
     "sdh": {"hash_weight": (1e-6, 1e-5, 1e-4), "hash_penalty": (1e-3, 1e-2)},
     "cosdish": {"rounds": (5, 10, 20)},
-    "dsh": {"regulariser": (0.001, 0.01, 0.1)},
-    "dhn": {"quantisation": (0.001, 0.01, 0.1)},
-    "dpsh": {"eta": (1.0, 10.0, 100.0)},
+    **{method: {"lr": (0.1, 0.3, 1.0)} for method in ("dsh", "dhn", "dpsh")},  # of the preset's: some bear no more
     "adsh": {"gamma": (20.0, 200.0, 2000.0)},
 }
 
@@ -59,7 +58,10 @@ def _trials(mine: Sequence[Cell]) -> list[Cell]:
     lengths = sorted({cell.bits for cell in mine})
     seed = min(cell.seed for cell in mine)
     model = next(cell for cell in mine if cell.bits == lengths[(len(lengths) - 1) // 2] and cell.seed == seed)
-    grid = GRIDS[model.method.removesuffix("_d")]
+    grid = dict(GRIDS[model.method.removesuffix("_d")])
+    if "lr" in grid:
+        usual = recipe(model.option("preset"), model.option("network")).lr
+        grid["lr"] = tuple(float(f"{share * usual:.3g}") for share in grid["lr"])
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     return [
         replace(model, options=tuple(sorted((dict(model.options) | options).items())), asking="validation")
