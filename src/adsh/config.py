@@ -96,10 +96,12 @@ _PRESETS: dict[str, Recipe] = {
     ),
 }  # fmt: skip
 
-# What changes for multi-label data (their values for NUS-WIDE), and for small networks.
+# What changes for multi-label data (the authors' values for NUS-WIDE), and for small networks.
 _MULTI_LABEL: dict[str, dict[str, Any]] = {
     "paper": {"samples": 2000, "inner": 5},
     "authors-matlab": {"lr": 10**-4.5},
+    "modern": {"sweeps": 3},
+    "fast": {"sweeps": 3},
 }
 _SMALL: dict[str, Any] = {
     "samples": 2000, "batch_size": 64, "weight_decay": 1e-4,

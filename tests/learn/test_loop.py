@@ -39,6 +39,12 @@ def test_v_is_updated_after_every_epoch_or_once_an_outer_iteration(blobs):
     assert len(run(blobs, codes_after="outer")[2]) == 3
 
 
+def test_v_is_gone_over_as_often_as_the_recipe_says(blobs):
+    _, _, calls, _ = run(blobs, sweeps=3)
+    assert len(calls) == 9
+    assert all(torch.equal(calls[0]["U"], call["U"]) for call in calls[1:3])
+
+
 def test_omega_is_new_every_outer_iteration_and_the_same_within(blobs):
     _, _, calls, _ = run(blobs, codes_after="epoch")
     assert np.array_equal(calls[0]["omega"], calls[1]["omega"])
@@ -318,6 +324,7 @@ def test_presets_carry_the_values_their_sources_name():
     matlab, pytorch = recipe("authors-matlab", "cnn_f"), recipe("authors-pytorch", "alexnet")
     assert matlab.signed
     assert recipe("authors-matlab", "cnn_f", multi_label=True).lr == pytest.approx(10**-4.5)
+    assert recipe("modern", "mlp", multi_label=True).sweeps == 3
     assert matlab.schedule == "log"
     assert matlab.head_std == 0.01
     assert not pytorch.signed
