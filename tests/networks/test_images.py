@@ -70,6 +70,10 @@ def test_fixed_blocks_of_efficientnet_lite_are_not_trained():
     }
     assert not {name for name in changed if name.startswith(("stem", "blocks.0.", "blocks.1."))}
     assert "blocks.2.depthwise.weight" in changed
+    by_recipe = adsh.ADSH(
+        8, network="efficientnet_lite0", network_options={"weights": None}, recipe={"size": 32, "fixed": 2, "outer": 1}
+    ).fit(images, np.arange(20) % 2)
+    assert [p.requires_grad for p in by_recipe.network_.parameters()] == [p.requires_grad for p in start.parameters()]
     with pytest.raises(InputError, match="fixed=99: give how many blocks"):
         create_network("efficientnet_lite0", 8, (16, 16, 3), weights=None, fixed=99)
 
