@@ -262,9 +262,10 @@ class CodeTable:
                 rows.split(sample.omega[odd], at[odd])
                 V = np.concatenate([V, own])
             far = gamma * (m * c + float(np.trace(gram)) - 2 * agree)
-        rows.codes = V.astype(np.int8)
-        rows.merge()
-        self._sample_rows = None
+        if not np.array_equal(V, before):
+            rows.codes = V.astype(np.int8)
+            rows.merge()
+            self._sample_rows = None
 
         # J = |UV'|^2 - 2c tr(V'S'U) + c^2 |S|^2 + gamma |V_Omega - U|^2
         dissimilar = m * self.points - sample.similar.sum()
