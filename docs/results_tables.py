@@ -41,24 +41,30 @@ def summaries() -> str:
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
-    """One such table; runs that differ in their seed alone are one row."""
+    """One such table; runs that differ in their seed alone are one row, with both columns in each cell."""
     groups: dict[tuple[str, ...], dict[int, list[dict[str, Any]]]] = {}
+    protocols = sorted({row["protocol"] for row in rows})
     for row in rows:
         about = [f"`{row[key]}`" for key in ("method", "preset", "network") if row.get(key) and row[key] != "adsh"]
         about += [f"{row['size']} px"] if row.get("size") else []
-        about += [f"protocol `{row['protocol']}`"] + (["compiled"] if row.get("compile") else [])
+        about += [f"protocol `{row['protocol']}`"] if len(protocols) > 1 else []
+        about += ["compiled"] if row.get("compile") else []
         about += [f"MAP over the first {row['k']:,}"] if row.get("k") else []
         groups.setdefault(tuple(about), {}).setdefault(row["bits"], []).append(row)
     shown = []
     for what, by_bits in groups.items():
         seconds = [one["seconds"] for some in by_bits.values() for one in some]
         splits = max(len({one["seed"] for one in some}) for some in by_bits.values())
-        beside = [f"{statistics.fmean(seconds):.0f} s", splits]
-        for name, key in (("as learned", "map_expected"), ("by the network", "map_network")):
-            found = {b: [one[key] for one in some if one.get(key) is not None] for b, some in by_bits.items()}
-            cells = [figure(found[b]) if found.get(b) else "" for b in BITS]
-            shown.append([", ".join(what), name, *cells, *beside])
-    return table(["run", "database codes", *(f"{b} bits" for b in BITS), "training", "splits, at most"], shown)
+        cells = [_both(by_bits[b]) if b in by_bits else "" for b in BITS]
+        shown.append([", ".join(what), "learned<br>network", *cells, f"{statistics.fmean(seconds):.0f}\u00a0s", splits])
+    made = table(["run", "codes", *(f"{b} bits" for b in BITS), "training", "splits"], shown)
+    return made if len(protocols) > 1 else f"Protocol `{protocols[0]}`:\n\n{made}"
+
+
+def _both(runs: list[dict[str, Any]]) -> str:
+    """MAP against the database's codes as learned, and below it against those by the network."""
+    columns = [[one[key] for one in runs if one.get(key) is not None] for key in ("map_expected", "map_network")]
+    return "<br>".join(figure(values) if values else "" for values in columns)
 
 
 def files() -> str:
