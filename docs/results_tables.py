@@ -67,6 +67,34 @@ def _both(runs: list[dict[str, Any]]) -> str:
     return "<br>".join(figure(values) if values else "" for values in columns)
 
 
+def cells() -> str:
+    """MAP by bits of the methods that `adsh reproduce` ran, a table for each results/*/cells; one split, seed 0."""
+    parts = []
+    for folder in sorted(RESULTS.glob("*/cells")):
+        groups: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+        for path in sorted(folder.glob("*.json")):
+            cell = read(str(path.relative_to(RESULTS)))
+            if cell["points"] is None and cell["seed"] == 0:  # all training points: those of the tables
+                learner = f"`{cell['network']}`" if cell.get("network") else cell["options"].get("hash_function", "")
+                groups.setdefault((cell["method"], learner), {})[cell["bits"]] = cell
+        shown = []
+        for (method, learner), by_bits in groups.items():
+            found = [_beside(by_bits[b]) if b in by_bits else "" for b in BITS]
+            shown.append([f"`{method}`", learner, *found, _short(by_bits[max(by_bits)]["map_network"])])
+        head = ["method", "with", *(f"{b} bits" for b in BITS), "coded alike, longest"]
+        parts += [f"### {folder.parent.name}: the paper's methods", table(head, shown)]
+    return "\n\n".join(parts)
+
+
+def _beside(cell: dict[str, Any]) -> str:
+    """Ours, and the paper's in brackets, where it has one."""
+    return _short(cell["map_expected"]) + (f"\u00a0({_short(cell['paper'])})" if cell["paper"] else "")
+
+
+def _short(value: float) -> str:
+    return f"{value:.4f}".removeprefix("0")
+
+
 def files() -> str:
     """Every file of results, as links."""
     paths = sorted(p for p in RESULTS.rglob("*") if p.suffix in (".json", ".jsonl", ".md") and "cells" not in p.parts)
@@ -184,5 +212,18 @@ def _seconds(value: float) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     one.__name__: one
-    for one in (summaries, files, cpu, partly_labelled, new_items, classifier, scale, search, ranking, serve, kills)
+    for one in (
+        summaries,
+        cells,
+        files,
+        cpu,
+        partly_labelled,
+        new_items,
+        classifier,
+        scale,
+        search,
+        ranking,
+        serve,
+        kills,
+    )
 }
