@@ -41,24 +41,58 @@ def summaries() -> str:
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
-    """One such table; runs that differ in their seed alone are one row."""
+    """One such table; runs that differ in their seed alone are one row, with both columns in each cell."""
     groups: dict[tuple[str, ...], dict[int, list[dict[str, Any]]]] = {}
+    protocols = sorted({row["protocol"] for row in rows})
     for row in rows:
         about = [f"`{row[key]}`" for key in ("method", "preset", "network") if row.get(key) and row[key] != "adsh"]
         about += [f"{row['size']} px"] if row.get("size") else []
-        about += [f"protocol `{row['protocol']}`"] + (["compiled"] if row.get("compile") else [])
+        about += [f"protocol `{row['protocol']}`"] if len(protocols) > 1 else []
+        about += ["compiled"] if row.get("compile") else []
         about += [f"MAP over the first {row['k']:,}"] if row.get("k") else []
         groups.setdefault(tuple(about), {}).setdefault(row["bits"], []).append(row)
     shown = []
     for what, by_bits in groups.items():
         seconds = [one["seconds"] for some in by_bits.values() for one in some]
         splits = max(len({one["seed"] for one in some}) for some in by_bits.values())
-        beside = [f"{statistics.fmean(seconds):.0f} s", splits]
-        for name, key in (("as learned", "map_expected"), ("by the network", "map_network")):
-            found = {b: [one[key] for one in some if one.get(key) is not None] for b, some in by_bits.items()}
-            cells = [figure(found[b]) if found.get(b) else "" for b in BITS]
-            shown.append([", ".join(what), name, *cells, *beside])
-    return table(["run", "database codes", *(f"{b} bits" for b in BITS), "training", "splits, at most"], shown)
+        cells = [_both(by_bits[b]) if b in by_bits else "" for b in BITS]
+        shown.append([", ".join(what), "learned<br>network", *cells, f"{statistics.fmean(seconds):.0f}\u00a0s", splits])
+    made = table(["run", "codes", *(f"{b} bits" for b in BITS), "training", "splits"], shown)
+    return made if len(protocols) > 1 else f"Protocol `{protocols[0]}`:\n\n{made}"
+
+
+def _both(runs: list[dict[str, Any]]) -> str:
+    """MAP against the database's codes as learned, and below it against those by the network."""
+    columns = [[one[key] for one in runs if one.get(key) is not None] for key in ("map_expected", "map_network")]
+    return "<br>".join(figure(values) if values else "" for values in columns)
+
+
+def cells() -> str:
+    """MAP by bits of the methods that `adsh reproduce` ran, a table for each results/*/cells; one split, seed 0."""
+    parts = []
+    for folder in sorted(RESULTS.glob("*/cells")):
+        groups: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+        for path in sorted(folder.glob("*.json")):
+            cell = read(str(path.relative_to(RESULTS)))
+            if cell["points"] is None and cell["seed"] == 0:  # all training points: those of the tables
+                learner = f"`{cell['network']}`" if cell.get("network") else cell["options"].get("hash_function", "")
+                groups.setdefault((cell["method"], learner), {})[cell["bits"]] = cell
+        shown = []
+        for (method, learner), by_bits in groups.items():
+            found = [_beside(by_bits[b]) if b in by_bits else "" for b in BITS]
+            shown.append([f"`{method}`", learner, *found, _short(by_bits[max(by_bits)]["map_network"])])
+        head = ["method", "with", *(f"{b} bits" for b in BITS), "coded alike, longest"]
+        parts += [f"### {folder.parent.name}: the paper's methods", table(head, shown)]
+    return "\n\n".join(parts)
+
+
+def _beside(cell: dict[str, Any]) -> str:
+    """Ours, and the paper's in brackets, where it has one."""
+    return _short(cell["map_expected"]) + (f"\u00a0({_short(cell['paper'])})" if cell["paper"] else "")
+
+
+def _short(value: float) -> str:
+    return f"{value:.4f}".removeprefix("0")
 
 
 def files() -> str:
@@ -178,5 +212,18 @@ def _seconds(value: float) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     one.__name__: one
-    for one in (summaries, files, cpu, partly_labelled, new_items, classifier, scale, search, ranking, serve, kills)
+    for one in (
+        summaries,
+        cells,
+        files,
+        cpu,
+        partly_labelled,
+        new_items,
+        classifier,
+        scale,
+        search,
+        ranking,
+        serve,
+        kills,
+    )
 }

@@ -10,7 +10,7 @@ import typer
 from .flags import Json
 from .show import as_json, table
 
-EXAMPLE = "adsh compare digits-12/report digits-24/report --out comparison"
+EXAMPLE = "adsh compare digits-12bits/report digits-24bits/report --out comparison"
 
 
 def command(

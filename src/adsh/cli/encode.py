@@ -17,7 +17,7 @@ from .show import ReadingBar, as_json, facts, list_bad
 if TYPE_CHECKING:
     from ..encode_ray import Job
 
-EXAMPLE = "adsh encode digits-24 digits --out codes.npz"
+EXAMPLE = "adsh encode photos-48bits new-photos/ --out codes.npz"
 
 
 def command(

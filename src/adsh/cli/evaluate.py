@@ -10,7 +10,7 @@ import typer
 from .flags import Device, Json, Labels, Model, Root
 from .show import as_json, table
 
-EXAMPLE = "adsh evaluate digits-24 --out digits-24/report"
+EXAMPLE = "adsh evaluate photos-48bits --out photos-48bits/report"
 
 
 def command(
@@ -21,8 +21,8 @@ def command(
     split_seed: Annotated[int | None, typer.Option(help="The seed the split is drawn from.")] = None,
     root: Root = None,
     labels: Labels = None,
-    k: Annotated[int | None, typer.Option(help="MAP over the first K, not over all.")] = None,
-    divisor: Annotated[str, typer.Option(help="With --k: retrieved or min.")] = "retrieved",
+    k: Annotated[int | None, typer.Option("-k", "--k", help="MAP over the first k, not over all.")] = None,
+    divisor: Annotated[str, typer.Option(help="With -k: retrieved or min.")] = "retrieved",
     cases: Annotated[int, typer.Option(help="Queries shown with what they found.")] = 5,
     name: Annotated[str | None, typer.Option(help="What the report calls the model.")] = None,
     device: Device = None,

@@ -10,7 +10,7 @@ import typer
 from .flags import Json, Model
 from .show import as_json, facts
 
-EXAMPLE = "adsh export digits-24 --format onnx --out digits-24-onnx"
+EXAMPLE = "adsh export photos-48bits --format onnx --out photos-onnx"
 
 
 def command(

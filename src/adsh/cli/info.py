@@ -5,7 +5,7 @@ from __future__ import annotations
 from .flags import Json, Model
 from .show import as_json, facts
 
-EXAMPLE = "adsh info digits-24"
+EXAMPLE = "adsh info photos-48bits"
 
 
 def command(model: Model, json: Json = False) -> None:
