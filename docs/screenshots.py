@@ -41,7 +41,7 @@ def main() -> None:
                 executable_path=shutil.which(os.environ.get("CHROMIUM", "chromium")), args=["--no-sandbox"]
             )
             query = folder / "garden.png"
-            shoot(browser, url, query, images / "serve-desktop.png", (1280, 820), dark=False)
+            shoot(browser, url, query, images / "serve-desktop.png", (1280, 836), dark=False)
             shoot(browser, url, query, images / "serve-phone.png", (390, 844), dark=True)
             browser.close()
 

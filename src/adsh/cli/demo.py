@@ -66,6 +66,6 @@ def command(
             "look at": made.page,
             "the model": made.model,
             "next": f"adsh info {made.model}",
-            "": "adsh train photos/       (a folder of your own images: docs/start.md has the whole way)",
+            "": "adsh train photos/    (your own images: docs/start.md has the whole way)",
         }
     )
