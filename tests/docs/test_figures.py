@@ -55,6 +55,16 @@ def test_the_papers_tables_are_those_of_the_results(table):
         assert f"| {called(method)} | {' | '.join(cells)} |" in section
 
 
+def test_alexnet_and_the_presets_are_as_the_readme_says():
+    text = " ".join(README.split())
+    alexnet = {"network": "alexnet", "method": "adsh"}
+    at12, at48 = (shown(values("map_expected", preset="modern", bits=bits, **alexnet)) for bits in (12, 48))
+    assert f"{at12} at 12 bits and {at48} at 48 over three splits" in text
+    for preset in ("paper", "authors-pytorch", "authors-matlab"):
+        both = [f"{values('map_expected', preset=preset, bits=bits, **alexnet)[0]:.4f}"[1:] for bits in (12, 48)]
+        assert f"`{preset}` {both[0]} and {both[1]}" in text
+
+
 def test_every_table_of_figures_in_the_readme_names_its_file():
     sections = re.split(r"^## ", README, flags=re.MULTILINE)
     for section in sections:
