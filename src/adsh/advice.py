@@ -25,7 +25,7 @@ def default_network(device: str) -> str:
     elif device == "cpu":
         network, why = f"{PREFIX}{DEFAULT}", (
             f"there is no GPU, so {DEFAULT} looks at each picture once and a small network learns from what it saw; "
-            f"--network {DEFAULT} would train all of it, in hours"
+            f"--network {DEFAULT} would train all of it: minutes for some dozen pictures, hours for thousands"
         )  # fmt: skip
     else:
         network, why = DEFAULT, f"{DEFAULT}, which knows photographs, is trained on yours; --network chooses another"
@@ -34,7 +34,7 @@ def default_network(device: str) -> str:
 
 
 def advise(network: str, shape: tuple[int, ...], source: str, device: str, *, given: bool) -> None:
-    """Warns of a network that will see little, or take hours. `given`: it was asked for by name."""
+    """Warns of a network that will see little, or may take hours. `given`: it was asked for by name."""
     features = f"adsh features {source} --out features.npy, then adsh train features.npy"
     if not given and len(shape) == 3 and max(shape) > _SMALL_PICTURE:
         warnings.warn(
@@ -45,7 +45,8 @@ def advise(network: str, shape: tuple[int, ...], source: str, device: str, *, gi
         )
     elif network in NETWORKS and network not in _LIGHT and device == "cpu":
         warnings.warn(
-            f"training {network} on a CPU takes hours; minutes: --network {PREFIX}{network}, or {features}",
+            f"training {network} on a CPU takes hours for thousands of pictures; minutes: --network {PREFIX}{network}, "
+            f"or {features}",
             AdshWarning,
             stacklevel=4,
         )

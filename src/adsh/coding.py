@@ -68,6 +68,8 @@ def seen_by_the_last_layer(network: nn.Module) -> Iterator[list[Tensor]]:
 def told_weights(network: nn.Module) -> str | None:
     """What an image network starts from, in words; nothing for those that always start from random weights."""
     loaded = getattr(network, "adsh_weights", None)
+    if loaded and loaded.complete:
+        return f"weights from {loaded.source}; the last layer starts at random"
     return str(loaded) if loaded else "random weights to start from" if hasattr(network, "preprocess") else None
 
 

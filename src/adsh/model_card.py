@@ -43,5 +43,6 @@ model.encode(new_items)   # packed codes of new items, by the network
 ```
 
 Codes are `numpy.packbits` order, bit 1 for +1. The database codes come from labels, the network's from what an
-item looks like: judge search by both. Accuracy is not stated here; evaluate the model on queries it has not seen.
+item looks like: judge search by both. Accuracy is not stated here: `adsh evaluate` judges the model by queries it has
+not seen, and writes `report/` beside this.
 """

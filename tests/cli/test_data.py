@@ -22,7 +22,7 @@ def test_info_tells_what_a_source_holds(tmp_path):
     text = run("info", "digits").output
     for line in (
         "items         1,797",
-        "classes       10",
+        "classes       10: 0 178, 1 182",
         "label sets    10",
         "similar rate  0.0995",
         "duplicates    0",

@@ -165,7 +165,7 @@ def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, 
     lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines())
     assert lines["report"] == "photos-8bits/report/report.html"
     assert lines["index"] == "photos-8bits/index: 60 items"
-    assert "6 held-out items ask" in lines["MAP"]
+    assert "6 held-out items ask, too few to go by" in lines["MAP"]
     assert (photos.parent / lines["report"]).exists()
     found = adsh("search", "photos-8bits/index", "photos/cat/00.jpg", "-k", 3, "--json").json
     assert len(found["queries"][0]["matches"]) == 3

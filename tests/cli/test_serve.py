@@ -16,6 +16,7 @@ def test_what_cannot_be_served_is_told_in_one_line(adsh, refused, blob_file, tmp
         assert adsh("train", blob_file, *flags, "--seed", seed, "--out", f"model{seed}").status == 0
     assert adsh("index", "build", "index", "--model", "model0").status == 0
     assert "codes of two models cannot be compared" in refused("serve", "model1", "index")
+    assert "there is no folder zz: give that of a trained or exported model" in refused("serve", "zz")
     assert "there is no index at" in refused("serve", "model0", "none")
     assert "there is no index at model0/index" in refused("serve", "model0")  # where train puts it
     assert "give --token" in refused("serve", "model0", "index", "--host", "0.0.0.0")

@@ -3,7 +3,7 @@ import pytest
 
 from adsh.data import open_source
 from adsh.data.folder import open_folder
-from adsh.errors import FolderError, InputError
+from adsh.errors import AdshWarning, FolderError, InputError
 
 from .pictures import random_images, save
 
@@ -16,7 +16,9 @@ def test_sub_folders_are_classes_and_relative_paths_are_keys(tmp_path):
     (tmp_path / "cat" / "notes.txt").write_text("not an image")
     (tmp_path / "empty").mkdir()
     save(tmp_path / "dog" / ".hidden.png", images[0])
-    dataset = open_source(tmp_path)
+    (tmp_path / "dog" / "1.HEIC").write_bytes(b"")
+    with pytest.warns(AdshWarning, match=r"left out of .*, as no images by their names: 1 \.\w+, 1 \.\w+$"):
+        dataset = open_source(tmp_path)
     assert list(dataset.keys) == sorted(names)
     assert dataset.classes == dataset.labels.names == ("ape", "cat", "dog")
     assert [dataset.labels.names_of(i) for i in dataset.labels.ids] == [(key.split("/")[0],) for key in sorted(names)]

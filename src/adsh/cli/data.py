@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .flags import Json, Labels, Root, SkipBad, Source
 from .show import ReadingBar, as_json, facts
+
+if TYPE_CHECKING:
+    from ..data import Dataset
+
+_LISTED = 20  # classes told one by one
 
 app = typer.Typer(name="data", add_completion=False, rich_markup_mode=None)
 
@@ -56,7 +61,9 @@ def info(
         listed = {"bad": as_records(read.bad)} if read.bad else {}
         as_json({**told, **listed})
         return
-    facts({name.replace("_", " "): _words(value) for name, value in told.items()})
+    sizes = _class_sizes(read.dataset)
+    shown = {name.replace("_", " "): _words(value) for name, value in told.items()}
+    facts({**shown, "classes": f"{shown['classes']}: {sizes}"} if sizes else shown)
     for key, reason in read.bad:
         print(f"  {key}: {reason}")
 
@@ -83,6 +90,18 @@ def get(
         as_json({"source": source, "path": str(path)})
     else:
         facts({"source": source, "path": path})
+
+
+def _class_sizes(dataset: Dataset) -> str:
+    """How many items each class has, the first of many."""
+    import numpy as np
+
+    if dataset.labels is None or len(dataset.classes) != len(dataset.labels.names):
+        return ""
+    labels, names = dataset.labels, dataset.classes
+    held = np.bincount(labels.tags, np.repeat(labels.sizes, np.diff(labels.starts)), len(names))
+    listed = [f"{name} {count:,.0f}" for name, count in zip(names[:_LISTED], held, strict=False)]
+    return ", ".join(listed) + ", …" * (len(names) > _LISTED)
 
 
 def _words(value: Any) -> str:

@@ -219,6 +219,9 @@ def command(
     list_bad(trained.read)
 
 
+_FEW = 20  # queries: one of them moves MAP by .05
+
+
 def _told(ready: Ready) -> dict[str, Any]:
     told: dict[str, Any] = {}
     if ready.evaluation is not None:
@@ -231,7 +234,8 @@ def _shown(ready: Ready) -> dict[str, str]:
     shown = {}
     if ready.evaluation is not None:
         maps = ", ".join(f"{column.map_expected:.4f} {name}" for name, column in ready.evaluation.columns.items())
-        shown["MAP"] = f"{maps}; {ready.evaluation.queries:,} held-out items ask"
+        asking = ready.evaluation.queries
+        shown["MAP"] = f"{maps}; {asking:,} held-out items ask" + ", too few to go by" * (asking < _FEW)
         shown["report"] = str(ready.page)
     if ready.put is not None:
         put = ready.put

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
-from ..errors import FolderError, InputError
+from ..errors import AdshWarning, FolderError, InputError
 from ..learn.labels import LabelSets, smallest_unsigned
 from .image_files import ImageFiles, existing_folder
 from .images import SUFFIXES
@@ -17,12 +19,16 @@ def open_folder(root: Path, name: str | None = None) -> ImageFiles:
     """The images below `root`, in the order of their relative paths, which are the keys.
 
     Classes are the sub-folders that hold an image, sorted. Images beside the sub-folders have no label;
-    where there are no sub-folders at all, nothing has.
+    where there are no sub-folders at all, nothing has. Files that are no images by their names are left out, and told.
     """
     name = name or root.resolve().name
-    keys = list_images(existing_folder(root, "a sub-folder a class"))
+    others: Counter[str] = Counter()
+    keys = list_images(existing_folder(root, "a sub-folder a class"), others)
     if not keys:
         raise InputError(f"{root} holds no image ({', '.join(SUFFIXES)}): give a folder with a sub-folder a class")
+    if others:
+        counted = ", ".join(f"{count:,} {ending or 'without an ending'}" for ending, count in others.most_common(5))
+        warnings.warn(f"left out of {root}, as no images by their names: {counted}", AdshWarning, stacklevel=2)
     classes = sorted({key.split("/", 1)[0] for key in keys if "/" in key})
     if not classes:
         return ImageFiles(root, keys, None, name=name)
@@ -34,8 +40,11 @@ def open_folder(root: Path, name: str | None = None) -> ImageFiles:
     return ImageFiles(root, keys, labels, classes=classes, name=name)
 
 
-def list_images(root: Path) -> list[str]:
-    """The relative paths, with /, of all image files below a folder, sorted. Hidden files are left out."""
+def list_images(root: Path, others: Counter[str] | None = None) -> list[str]:
+    """The relative paths, with /, of all image files below a folder, sorted. Hidden files are left out.
+
+    `others` gets how many files there are with other endings, by ending.
+    """
     found: list[str] = []
     seen: set[tuple[int, int]] = set()  # folders met, so that a link back up does not go round for ever
     waiting = [""]
@@ -55,6 +64,8 @@ def list_images(root: Path) -> list[str]:
                         found.append(below + entry.name)
                     elif entry.is_dir():
                         waiting.append(f"{below}{entry.name}/")
+                    elif others is not None:
+                        others[os.path.splitext(entry.name)[1].lower()] += 1
         except OSError as problem:
             raise FolderError(f"{folder} cannot be listed: {problem.strerror}") from None
     return sorted(found)

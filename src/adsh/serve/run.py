@@ -54,6 +54,8 @@ def open_service(settings: Settings) -> Service:
             raise InputError(f"--cors {origin}: give an origin such as https://example.org")
     if settings.images is not None and not settings.images.is_dir():
         raise InputError(f"--images {settings.images} is no folder: give the one that the keys or files are below")
+    if not settings.model.exists():
+        raise InputError(f"there is no folder {settings.model}: give that of a trained or exported model")
     index = open_existing(settings.index)
     try:
         coder = open_coder(settings.model, settings.runtime, settings.device)
