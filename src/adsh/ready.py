@@ -14,6 +14,8 @@ from .index_run import Put, Report, Source, add, make
 from .model_config import INDEX, REPORT
 from .train_run import Trained
 
+_WHOLE = "made by train"  # the note of an index that holds all it was to hold
+
 
 @dataclass(frozen=True)
 class Ready:
@@ -51,9 +53,23 @@ def make_ready(
         evaluation = evaluate(judged)
         page = write_report(evaluation, out / REPORT)
     if index:
-        put = make(out, str(out / INDEX), judged, source, root, report=on_put)
+        put = _filled(out / INDEX) or _fill(judged, out, source, root, on_put)
+    return Ready(evaluation, page, out / INDEX if index else None, put)
+
+
+def _filled(index: Path) -> Put | None:
+    """What an index holds that was made whole before: it is its owner's to change since. None for any other."""
+    if not index.exists():
+        return None
+    with open_existing(str(index)) as opened:
+        return Put(0, 0, len(opened), [], 0.0) if opened.noted(_WHOLE) else None
+
+
+def _fill(judged: Judged, out: Path, source: str, root: str | None, on_put: Report | None) -> Put:
+    put = make(out, str(out / INDEX), judged, source, root, report=on_put)
+    with open_existing(str(out / INDEX)) as opened:
         if len(judged.queries):  # they were held out to judge by, and people will look for them too
             asked = Source(source, root, judged.queries)
-            with open_existing(str(out / INDEX)) as opened:
-                put += add(opened, judged.model, asked, by_label=isinstance(judged.model, ADSH), report=on_put)
-    return Ready(evaluation, page, out / INDEX if index else None, put)
+            put += add(opened, judged.model, asked, by_label=isinstance(judged.model, ADSH), report=on_put)
+        opened.note(_WHOLE, "yes")
+    return put

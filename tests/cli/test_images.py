@@ -167,6 +167,9 @@ def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, 
     assert lines["index"] == "photos-8bits/index: 60 items"
     assert "6 held-out items ask, too few to go by" in lines["MAP"]
     assert (photos.parent / lines["report"]).exists()
+    assert adsh("index", "remove", "photos-8bits/index", "cat/00.jpg").status == 0
+    again = adsh("train", "--resume", "--out", "photos-8bits")  # the index is its owner's now
+    assert "photos-8bits/index: 59 items, there before" in again.out
     found = adsh("search", "photos-8bits/index", "photos/cat/00.jpg", "-k", 3, "--json").json
     assert len(found["queries"][0]["matches"]) == 3
     without = ("--no-report", "--no-index", "--out", "p", "--json")

@@ -74,7 +74,7 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
     except (OSError, OverflowError) as problem:
-        reason = getattr(problem, "strerror", None) or first_line(problem)
+        reason = (getattr(problem, "strerror", None) or first_line(problem)).partition(" (while")[0]
         raise FolderError(
             f"cannot listen at {host}, port {port} ({reason.lower()}): choose another --port or --host"
         ) from None
