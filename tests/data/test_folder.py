@@ -17,7 +17,7 @@ def test_sub_folders_are_classes_and_relative_paths_are_keys(tmp_path):
     (tmp_path / "empty").mkdir()
     save(tmp_path / "dog" / ".hidden.png", images[0])
     (tmp_path / "dog" / "1.HEIC").write_bytes(b"")
-    with pytest.warns(AdshWarning, match=r"left out of .*, as no images by their names: 1 \.\w+, 1 \.\w+$"):
+    with pytest.warns(AdshWarning, match=r"left out of .*, as no files of images: 1 \.\w+, 1 \.\w+$"):
         dataset = open_source(tmp_path)
     assert list(dataset.keys) == sorted(names)
     assert dataset.classes == dataset.labels.names == ("ape", "cat", "dog")

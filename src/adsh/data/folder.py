@@ -19,7 +19,7 @@ def open_folder(root: Path, name: str | None = None) -> ImageFiles:
     """The images below `root`, in the order of their relative paths, which are the keys.
 
     Classes are the sub-folders that hold an image, sorted. Images beside the sub-folders have no label;
-    where there are no sub-folders at all, nothing has. Files that are no images by their names are left out, and told.
+    where there are no sub-folders at all, nothing has. Other files are left out, and told.
     """
     name = name or root.resolve().name
     others: Counter[str] = Counter()
@@ -28,7 +28,7 @@ def open_folder(root: Path, name: str | None = None) -> ImageFiles:
         raise InputError(f"{root} holds no image ({', '.join(SUFFIXES)}): give a folder with a sub-folder a class")
     if others:
         counted = ", ".join(f"{count:,} {ending or 'without an ending'}" for ending, count in others.most_common(5))
-        warnings.warn(f"left out of {root}, as no images by their names: {counted}", AdshWarning, stacklevel=2)
+        warnings.warn(f"left out of {root}, as no files of images: {counted}", AdshWarning, stacklevel=2)
     classes = sorted({key.split("/", 1)[0] for key in keys if "/" in key})
     if not classes:
         return ImageFiles(root, keys, None, name=name)
@@ -60,12 +60,13 @@ def list_images(root: Path, others: Counter[str] | None = None) -> list[str]:
                 for entry in entries:
                     if entry.name.startswith("."):
                         continue
-                    if os.path.splitext(entry.name)[1].lower() in _SUFFIXES and entry.is_file():
+                    ending = os.path.splitext(entry.name)[1].lower()
+                    if ending in _SUFFIXES and entry.is_file():
                         found.append(below + entry.name)
                     elif entry.is_dir():
                         waiting.append(f"{below}{entry.name}/")
                     elif others is not None:
-                        others[os.path.splitext(entry.name)[1].lower()] += 1
+                        others[ending] += 1
         except OSError as problem:
             raise FolderError(f"{folder} cannot be listed: {problem.strerror}") from None
     return sorted(found)
