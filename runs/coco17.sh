@@ -4,4 +4,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python runs/reference.py coco17 --protocol coco17 --k 5000 --network efficientnet_lite2 --bits 12 48 \
-    --out results/coco17 "$@"
+    --outer 60 --recipe '{"enlarge": "bicubic"}' --out results/coco17 "$@"

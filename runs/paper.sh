@@ -3,13 +3,14 @@
 #     runs/paper.sh cpu     the methods without a network, on features: hours on 2 cores
 #     runs/paper.sh gpu     ADSH and the deep methods, on images: a GPU
 #     runs/paper.sh show    tables and figures of whatever is done
-# More goes to adsh reproduce: --seeds 5, --jobs 2, --choose. $ADSH_DATA/cifar10 holds the images and lite0_512.npy.
+# More goes to adsh reproduce: --seeds 5, --jobs 2, --choose. $ADSH_DATA/cifar10 holds the images and lite0_512.npy;
+# $ALEXNET names a weight file of AlexNet, for DHN with the network of its paper.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 part=$1
 shift
-common=(--dataset "${DATASET:-cifar10}" --network efficientnet_lite0 --preset "${PRESET:-fast}" --features "$ADSH_DATA/${DATASET:-cifar10}/lite0_512.npy")
+common=(--dataset "${DATASET:-cifar10}" --network efficientnet_lite0 --preset "${PRESET:-fast}" --features "$ADSH_DATA/${DATASET:-cifar10}/lite0_512.npy" ${ALEXNET:+--alexnet "$ALEXNET"})
 reproduce() { python -m adsh reproduce "${common[@]}" "$@"; }
 only() { for name in "$@"; do printf -- '--method %s ' "$name"; done; }
 case $part in
@@ -20,7 +21,10 @@ cpu)
     ;;
 gpu)
     deep=$(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d classifier_d)
-    for what in table1 table2 time hyper networks new-items cases; do reproduce $what "$@" $deep; done
+    reproduce table1 table2 "$@" $deep
+    reproduce time --compile "$@" --jobs 1 $deep
+    reproduce hyper --compile "$@" $deep
+    reproduce networks new-items cases "$@" $deep
     ;;
 show) reproduce all --no-run "$@" ;;
 esac

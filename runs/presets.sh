@@ -8,7 +8,8 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}"
 weights=$1
 shift
 run() { python runs/reference.py cifar10 --protocol 59k --bits 12 48 --splits 0 --out results/cifar10 "$@"; }
-for network in "alexnet --weights $weights" efficientnet_lite0; do
+compiled='{"compile":"reduce-overhead"}'  # one word
+for network in "alexnet --weights $weights" "efficientnet_lite0 --size 128 --recipe $compiled"; do
     for preset in paper authors-matlab authors-pytorch; do run --network $network --preset $preset "$@" & done
 done
 run --network alexnet --weights "$weights" --method classifier "$@" &

@@ -46,6 +46,10 @@ def command(
         int | None, typer.Option("-k", help="MAP over the first k.  [default: 5000 with several labels]")
     ] = None,
     choose: Annotated[bool, typer.Option("--choose", help="First choose options on validation items.")] = False,
+    alexnet: Annotated[Path | None, typer.Option(help="A weight file of AlexNet, for networks.")] = None,
+    compile: Annotated[
+        bool, typer.Option("--compile", help="On a GPU: compile networks, a minute once, then cells take half.")
+    ] = False,
     largest: Annotated[int, typer.Option(help="Points at most, in scale.")] = 10**9,
     run: Annotated[bool, typer.Option(help="Run the cells that are missing, or only show what is done.")] = True,
     jobs: Annotated[int, typer.Option(help="Cells run side by side.")] = 1,
@@ -68,6 +72,7 @@ def command(
         dataset, root=root, protocol=protocol, features=str(features) if features else None, network=network,
         weights=weights, preset=preset, hash_function=hash_function, outer=outer, seeds=tuple(range(seeds)), k=k,
         device=device or "auto", methods=tuple(method or ()), size=size, largest=largest,
+        alexnet=str(alexnet) if alexnet else None, compile=compile,
         **({"bits": tuple(bits)} if bits else {}),
     )  # fmt: skip
     out = out or Path("results") / Path(dataset).stem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 Options = tuple[tuple[str, Any], ...]
@@ -30,7 +31,8 @@ class Cell:
     def name(self) -> str:
         """A name for a file, of its own for each cell."""
         parts = [self.method, f"{self.bits}bits", f"seed{self.seed}"]
-        parts += [f"{key}={value}" for key, value in self.options if value is not None]
+        shown = ((key, Path(value).name if key == "weights" else value) for key, value in self.options)
+        parts += [f"{key}={value}" for key, value in shown if value is not None]
         parts += [f"points={self.points}"] * (self.points is not None)
         parts += [part for part, usual in ((self.measure, "judged"), (self.asking, "queries")) if part != usual]
         return re.sub(r"[^A-Za-z0-9._=-]", "+", ",".join(parts).replace(",", "-"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .cell import Cell
 from .paper import BITS, NETWORKS
 from .setting import ON_FEATURES, Setting
@@ -17,8 +19,9 @@ def cells(setting: Setting) -> list[Cell]:
     common = "tiny" if setting.network in ON_FEATURES else setting.network
     pairs = [(name, network) for name, own in OWN.items() for network in (own, common)]
     wanted = [pair for pair in pairs if not setting.methods or pair[0] in setting.methods]
+    weights: dict[str, dict[str, Any]] = {"alexnet": {"weights": setting.alexnet}}
     return [
-        setting.cell(name, bits, seed, network=network)
+        setting.cell(name, bits, seed, network=network, **weights.get(network, {}))
         for seed in setting.seeds for name, network in wanted for bits in setting.bits
     ]  # fmt: skip
 
@@ -26,7 +29,10 @@ def cells(setting: Setting) -> list[Cell]:
 def show(setting: Setting, done: Done) -> Shown:
     """The table, with the appendix's own figures beside (they differ from those of its Table 1)."""
     beside = [(cell, {**record, "paper": _printed(setting, cell)}) for cell, record in done]
-    return Shown([map_table("networks", TITLE, beside, setting.bits)])
+    started = {cell.option("network"): cell.option("weights") for cell, _ in done}
+    at_random = "alexnet" in started and started["alexnet"] is None
+    notes = ["AlexNet starts at random here: no weights of it were given."] * at_random
+    return Shown([map_table("networks", TITLE, beside, setting.bits, notes)])
 
 
 def _printed(setting: Setting, cell: Cell) -> float | None:

@@ -31,7 +31,7 @@ EXPERIMENTS = {  # the paper's, then ours
 PAGE, CHOICES = "index.html", "choices.json"
 
 _MEASURES = {"judged": "measure:judged", "cases": "cases:measured", "scale": "scale:measured",
-             "new-items": "new_items:measured"}  # fmt: skip
+             "new-items": "new_items:measured", "timed": "training_time:timed"}  # fmt: skip
 _NOT_IN_ROWS = ("ks", "precision", "radius_precision", "radius_recall", "cases")  # curves and pictures: in the cells
 
 OnCell = Callable[[int, int, Cell | None], None]  # done, of how many, the one just finished

@@ -47,6 +47,8 @@ class Setting:
     methods: tuple[str, ...] = ()  # only these, where some are named
     size: int | None = None  # the side that image networks work on
     largest: int = 10**9  # points of the experiment `scale`
+    alexnet: str | None = None  # a weight file of AlexNet, for the experiment `networks`
+    compile: bool = False  # on a GPU: a minute at first, then cells take half the time; no other cells for it
 
     def __post_init__(self) -> None:
         unknown = set(self.methods) - {"adsh", *METHODS}
@@ -64,7 +66,7 @@ class Setting:
         elif method in TWO_STEP:
             given = {"hash_function": self.hash_function}
         given |= options
-        if given.get("network") != self.network:
+        if given.get("network") != self.network and "weights" not in options:
             given.pop("weights", None)  # they are the common network's
         if given.get("network") in (*ON_FEATURES, "dsh_net", "tiny"):
             given.pop("size", None)
