@@ -248,9 +248,12 @@ class CodeTable:
         far = 0.0
         if not self.separate_queries:
             agree = float((V * by_row).sum())  # the sum of v_j.u_j
-            # While the bits so far agree, a point's arguments are its row's less 2 gamma u_j.
-            doubtful = np.abs(arguments).min(axis=1) <= 2 * gamma * max(U.max(), -U.min()) + tolerance  # (rows,)
-            odd = np.flatnonzero(doubtful[at])
+            # While the bits so far agree, a point's arguments are its row's less 2 gamma u_j: few come past 0.
+            room = np.abs(arguments) - 2 * tolerance  # (rows, c)
+            close = room <= 2 * gamma * max(U.max(), -U.min())
+            odd, bit = np.flatnonzero(close.any(axis=1)[at]), np.flatnonzero(close.any(axis=0))
+            pull = -2 * gamma * V[:, bit][at[odd]] * U[np.ix_(odd, bit)]
+            odd = odd[(pull >= room[:, bit][at[odd]]).any(axis=1)]
             u = U[odd]
             bits = minus_sign(arguments[at[odd]] - 2 * gamma * u, before[at[odd]], tolerance)
             unlike = (bits != V[at[odd]]).any(axis=1)
