@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hamming.bits import check_bits
 from .labels import LabelSets, smallest_unsigned
+from .outputs import Outputs
 from .rows import Rows, RowTable
 from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted
-from .sweep import minus_sign, sweep, zero_tolerance
+from .sweep import sweep, zero_tolerance
 
 UNLABELLED = ("network", "dissimilar")
 _BLOCK = 1 << 22
@@ -221,24 +222,23 @@ class CodeTable:
         """
         sample = self._sampled_queries(omega)
         m, c, r = len(sample.omega), self.bits, sample.ratio
-        U = _outputs(outputs, m, c)
+        U = Outputs(outputs, m, c)
         if self.separate_queries and gamma:
             raise InputError(f"gamma={gamma} with separate queries: eq. (3) has no gamma term, pass 0")
 
         rows, tolerance = self._rows, zero_tolerance(c, m)
-        gram = U.T @ U  # (c, c)
-        if not np.isfinite(gram).all():
-            raise InputError("outputs hold NaN or infinity")
         if self.separate_queries:
-            sums = sum_by(sample.member, U, len(sample.label_sets))  # (k, c)
+            gram, sums, _ = U.sums(sample.member, len(sample.label_sets))  # (c, c), (k, c)
         else:
             at = self.rows_of(omega)  # (m,)
-            by_row = sum_by(at, U, len(rows.count))  # (rows, c)
+            gram, by_row, largest = U.sums(at, len(rows.count))  # (c, c), (rows, c)
             sums = sum_by(rows.label_set, by_row, len(self._sizes))[sample.label_sets]  # a row has one label set
+        if not np.isfinite(gram).all():
+            raise InputError("outputs hold NaN or infinity")
         similar_sums = self._transposed_sums(sample, sums)  # (K, c)  S'U by label set
         Q_sets = -2 * c * similar_sums
         if signed:
-            signs = sum_by(sample.member, np.where(U >= 0, 1.0, -1.0), len(sample.label_sets))
+            signs = sum_by(sample.member, np.where(U.here >= 0, 1.0, -1.0), len(sample.label_sets))
             Q_sets = -2 * c * self._transposed_sums(sample, signs)
 
         before = rows.codes.astype(np.float64)
@@ -250,17 +250,17 @@ class CodeTable:
             agree = float((V * by_row).sum())  # the sum of v_j.u_j
             # While the bits so far agree, a point's arguments are its row's less 2 gamma u_j: few come past 0.
             room = np.abs(arguments) - 2 * tolerance  # (rows, c)
-            close = room <= 2 * gamma * max(U.max(), -U.min())
-            odd, bit = np.flatnonzero(close.any(axis=1)[at]), np.flatnonzero(close.any(axis=0))
-            pull = -2 * gamma * V[:, bit][at[odd]] * U[np.ix_(odd, bit)]
-            odd = odd[(pull >= room[:, bit][at[odd]]).any(axis=1)]
-            u = U[odd]
-            bits = minus_sign(arguments[at[odd]] - 2 * gamma * u, before[at[odd]], tolerance)
-            unlike = (bits != V[at[odd]]).any(axis=1)
-            odd, u = odd[unlike], u[unlike]
+            close = room <= 2 * gamma * largest
+            odd = np.flatnonzero(np.any(close, axis=1)[at])
             if len(odd):
-                own = before[at[odd]]
+                bit = np.flatnonzero(np.any(close, axis=0))
+                pull = (-2 * gamma * V[:, bit])[at[odd]] * U.here[odd][:, bit]
+                odd = odd[np.any(pull >= room[:, bit][at[odd]], axis=1)]
+                own, u = before[at[odd]], U.here[odd]
                 sweep(own, gram, Q[at[odd]] - 2 * gamma * u, tolerance)
+                unlike = np.any(own != V[at[odd]], axis=1)
+                odd, own, u = odd[unlike], own[unlike], u[unlike]
+            if len(odd):
                 agree += float(((own - V[at[odd]]) * u).sum())
                 rows.split(sample.omega[odd], at[odd])
                 V = np.concatenate([V, own])
@@ -345,15 +345,6 @@ class CodeTable:
     def number_bytes(self, updates: int) -> int:
         """At most how many bytes `row_numbers` takes once that many points have been sampled."""
         return len(self._rows.ids) * smallest_unsigned(len(self._rows.count) + updates + 1).itemsize
-
-
-def _outputs(given: Any, m: int, bits: int) -> Floats:
-    """(m, c) the outputs in float64, from wherever they are: few enough that they are worked on here."""
-    if tuple(np.shape(given)) != (m, bits):
-        raise InputError(
-            f"outputs have shape {tuple(np.shape(given))}, but {m} sampled points of {bits} bits need {(m, bits)}"
-        )
-    return np.asarray(given.detach().cpu() if hasattr(given, "detach") else given).astype(np.float64)
 
 
 def _tags_seen(labels: LabelSets) -> str:

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _BLOCK = 1 << 22  # entries of A held at a time (32 MiB of float64)
-_FEW = 32  # groups whose sums are a product with a matrix of 0 and 1
+FEW = 32  # groups whose sums are a product with a matrix of 0 and 1
 
 
 class Similarity(Protocol):
@@ -190,7 +190,7 @@ def weighted(similar: Floats, X: Floats, ratio: float) -> Floats:
 
 def sum_by(groups: NDArray[np.integer[Any]], X: Floats, count: int) -> Floats:
     """(count, c) sums of the rows of X by group."""
-    if count <= _FEW:
+    if count <= FEW:
         few: Floats = (groups == np.arange(count)[:, None]).astype(np.float64) @ X
         return few
     width = X.shape[1]
