@@ -35,6 +35,7 @@ def arguments():
     parser.add_argument("--splits", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--outer", type=int)
     parser.add_argument("--recipe", type=json.loads, default={}, help='other values of the recipe: {"compile": true}')
+    parser.add_argument("--options", type=json.loads, default={}, help='of the network: {"dropout": 0.3}')
     parser.add_argument("--k", type=int)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no run after so many")
     parser.add_argument("--out", type=Path, required=True)
@@ -58,7 +59,7 @@ def main():
             model = create(
                 given.method, bits=bits, network=given.network, preset=given.preset, outer=given.outer, seed=seed,
                 recipe=given.recipe,
-                network_options={name: value for name, value in options.items() if value},
+                network_options={name: value for name, value in options.items() if value} | given.options,
             )  # fmt: skip
             model.fit(database)
             judged = evaluate_model(model, queries, queries.labels, database, database.labels, k=given.k, cases=0)

@@ -209,3 +209,26 @@ def test_a_real_network_of_timms_learns_where_timm_imports():
         pytest.skip("timm does not import here")
     network = create_network("timm:resnet18", 8, (32, 32, 3), weights=None, size=32).eval()
     assert network.features(torch.rand(2, 3, 32, 32)).shape == (2, network.feature_size)
+
+
+def test_efficientnet_lite_leaves_out_features_and_blocks_in_training_alone():
+    images = torch.rand(6, 3, 32, 32)
+
+    def made(**options):
+        torch.manual_seed(0)
+        return create_network("efficientnet_lite0", 8, (32, 32, 3), weights=None, size=32, **options)
+
+    plain = made().eval()(images)
+    for options in ({"dropout": 0.5}, {"skip": 0.9}):
+        network = made(**options)
+        assert torch.equal(network.eval()(images), plain)
+        for layer in network.modules():
+            layer.training = not isinstance(layer, torch.nn.BatchNorm2d)  # what differs is not the batch's statistics
+        first, second = network(images), network(images)
+        assert not torch.allclose(first, second)
+    features = made(dropout=0.5)
+    features.training = True
+    assert (features.body(images) == 0).float().mean() > (made().eval().body(images) == 0).float().mean() + 0.2
+    for name in ("dropout", "skip"):
+        with pytest.raises(InputError, match=f"{name}=1: give a probability"):
+            made(**{name: 1})

@@ -83,6 +83,7 @@ class Block(nn.Module):
         self.project = nn.Conv2d(inner, outputs, 1, bias=False)
         self.project_norm = _norm(outputs)
         self.adds = stride == 1 and inputs == outputs
+        self.skip = 0.0  # how often it is left out, image by image, in training
 
     def forward(self, x: Tensor) -> Tensor:
         """(b, inputs, H, W) to (b, outputs, H / stride, W / stride)."""
@@ -91,6 +92,8 @@ class Block(nn.Module):
             y = _relu6(self.expand_norm(self.expand(y)))
         y = _relu6(self.depthwise_norm(self.depthwise(y)))
         y = cast(Tensor, self.project_norm(self.project(y)))
+        if self.adds and self.skip and self.training:
+            y = y * functional.dropout(y.new_ones(len(y), 1, 1, 1), self.skip)
         return x + y if self.adds else y
 
 
@@ -112,8 +115,19 @@ class EfficientNetLite(Backbone):
         (r"\._bn2\.", ".project_norm."),
     )
 
-    def __init__(self, bits: int, width: float, depth: float, size: int | None, symmetric: bool, fixed: int) -> None:
+    def __init__(
+        self,
+        bits: int,
+        width: float,
+        depth: float,
+        size: int | None,
+        symmetric: bool,
+        fixed: int,
+        dropout: float,
+        skip: float,
+    ) -> None:
         super().__init__()
+        self._dropout = dropout
         self.preprocess = Preprocess(size, mean=[127 / 255] * 3, std=[128 / 255] * 3)  # (255 x - 127) / 128
         self.stem = SameConv2d(3, _STEM, 3, 2, symmetric=symmetric)
         self.stem_norm = _norm(_STEM)
@@ -125,6 +139,8 @@ class EfficientNetLite(Backbone):
             for i in range(repeats if as_deep else math.ceil(repeats * depth)):
                 blocks.append(Block(inputs, outputs, kernel, stride if i == 0 else 1, expansion, symmetric))
                 inputs = outputs
+        for place, block in enumerate(blocks):
+            block.skip = skip * place / len(blocks)
         self.blocks = nn.Sequential(*blocks)
         self.last = nn.Conv2d(inputs, _LAST, 1, bias=False)
         self.last_norm = _norm(_LAST)
@@ -145,7 +161,8 @@ class EfficientNetLite(Backbone):
         """Features of prepared images."""
         x = _relu6(self.stem_norm(self.stem(x)))
         x = _relu6(self.last_norm(self.last(self.blocks(x))))
-        return x.mean((2, 3))
+        x = x.mean((2, 3))
+        return functional.dropout(x, self._dropout) if self._dropout and self.training else x
 
 
 def build(
@@ -155,19 +172,26 @@ def build(
     size: int | str | None = "auto",
     padding: str = "same",
     fixed: int = 0,
+    dropout: float = 0.0,
+    skip: float = 0.0,
 ) -> EfficientNetLite:
     """A variant; padding "symmetric" is a little faster and not what the weights were trained with.
 
     With `fixed`, so many blocks and the stem before them are not trained. They work on the largest images, so that
-    this saves more time than their share of the layers.
+    this saves more time than their share of the layers. In training, features are dropped with probability
+    `dropout`, and blocks that add to their input are left out with a probability that grows to `skip`: the weights
+    were trained with .2 of both (Lite2: .3 of the features).
     """
     if padding not in ("same", "symmetric"):
         raise InputError(f'padding={padding!r}: choose "same", exact for the published weights, or "symmetric"')
     if isinstance(fixed, bool) or not isinstance(fixed, int) or not 0 <= fixed <= _LEAST_BLOCKS:
         raise InputError(f"fixed={fixed!r}: give how many blocks stay as they are, 0 to {_LEAST_BLOCKS}")
+    for name, value in (("dropout", dropout), ("skip", skip)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+            raise InputError(f"{name}={value!r}: give a probability, from 0 to below 1")
     width, depth, trained_size = _VARIANTS[variant]
     side = trained_size if size == "auto" else check_size(size)
-    return EfficientNetLite(bits, width, depth, side, padding == "symmetric", fixed)
+    return EfficientNetLite(bits, width, depth, side, padding == "symmetric", fixed, dropout, skip)
 
 
 def _relu6(x: Tensor) -> Tensor:
