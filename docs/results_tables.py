@@ -74,7 +74,8 @@ def cells() -> str:
         groups: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
         for path in sorted(folder.glob("*.json")):
             cell = read(str(path.relative_to(RESULTS)))
-            if cell["points"] is None and cell["seed"] == 0:  # all training points: those of the tables
+            plain = cell["points"] is None and not set(cell.get("options", ())) - {"hash_function"}
+            if plain and cell["seed"] == 0 and "map_expected" in cell:  # those of the tables
                 learner = f"`{cell['network']}`" if cell.get("network") else cell["options"].get("hash_function", "")
                 groups.setdefault((cell["method"], learner), {})[cell["bits"]] = cell
         shown = []

@@ -21,6 +21,10 @@ def values(figure: str, **wanted: Any) -> list[float]:
     return [run[figure] for run in RUNS if all(run[name] == value for name, value in wanted.items())]
 
 
+def short(value: float) -> str:
+    return f"{value:.4f}".removeprefix("0")
+
+
 def shown(some: list[float]) -> str:
     """.9799 ± .0033, as the README writes it."""
     return f"{np.mean(some):.4f} ± {np.std(some, ddof=1):.4f}".replace("0.", ".")
@@ -51,18 +55,33 @@ def test_the_papers_tables_are_those_of_the_results(table):
     section = README.split("## The paper's tables")[1].split("\n## ")[0].replace("**", "")
     for method in dict.fromkeys(row["method"] for row in rows):
         of_each = sorted((row["bits"], row["map_expected"], row["paper"]) for row in rows if row["method"] == method)
-        cells = [f"{found:.4f} ({paper:.4f})".replace("0.", ".") for _, found, paper in of_each]
+        cells = [short(found) + (f" ({short(paper)})" if paper else "") for _, found, paper in of_each]
         assert f"| {called(method)} | {' | '.join(cells)} |" in section
 
 
-def test_alexnet_and_the_presets_are_as_the_readme_says():
-    text = " ".join(README.split())
+def test_alexnet_is_as_good_as_the_readme_says():
     alexnet = {"network": "alexnet", "method": "adsh"}
     at12, at48 = (shown(values("map_expected", preset="modern", bits=bits, **alexnet)) for bits in (12, 48))
-    assert f"{at12} at 12 bits and {at48} at 48 over three splits" in text
-    for preset in ("paper", "authors-pytorch", "authors-matlab"):
-        both = [f"{values('map_expected', preset=preset, bits=bits, **alexnet)[0]:.4f}"[1:] for bits in (12, 48)]
-        assert f"`{preset}` {both[0]} and {both[1]}" in text
+    assert f"{at12} at 12 bits and {at48} at 48 over three splits" in " ".join(README.split())
+
+
+@pytest.mark.parametrize("preset", ["paper", "authors-pytorch", "authors-matlab", "classifier"])
+def test_the_presets_and_the_classifier_are_as_the_readme_says(preset):
+    wanted = {"method": "classifier"} if preset == "classifier" else {"preset": preset}
+    networks = ("alexnet", "efficientnet_lite0")
+    of_each = [values("map_expected", network=name, bits=bits, **wanted) for name in networks for bits in (12, 48)]
+    assert {len(some) for some in of_each} == {1}
+    line = next(line for line in README.splitlines() if line.startswith(f"| `{preset}`"))
+    assert line.endswith(f"| {' | '.join(short(some[0]) for some in of_each)} |")
+
+
+@pytest.mark.parametrize(
+    ("row", "figure"), [("codes as learned", "map_expected"), ("database coded by the network", "map_network")]
+)
+def test_coco17_is_as_the_readme_says(row, figure):
+    runs = json.loads((ROOT / "results/coco17/summary.json").read_text(encoding="utf-8"))
+    both = [shown([run[figure] for run in runs if run["bits"] == bits]) for bits in (12, 48)]
+    assert f"| {row} | {both[0]} | {both[1]} |" in README
 
 
 def test_every_table_of_figures_in_the_readme_names_its_file():
