@@ -293,3 +293,16 @@ def test_features_are_standardised_before_training(blobs):
     assert model.network_.standardize.mean.abs().min() > 1e4
     assert np.array_equal(model.database_codes_, quick().fit(points * 1000 + 5e4, labels).database_codes_)
     assert expected_map(model.encode(points * 1000 + 5e4), model.database_codes_, labels, labels, 12) > 0.9
+
+
+def test_a_softer_target_reaches_the_table():
+    rng = np.random.default_rng(0)
+    labels = rng.random((60, 4)) < 0.4
+    labels[:, 0] |= ~labels.any(axis=1)
+    features = labels @ rng.normal(size=(4, 8)) + 0.1 * rng.normal(size=(60, 8))
+    losses = {}
+    for soften in (0.0, 0.25, None):
+        recipe = {"outer": 2} | ({} if soften is None else {"soften": soften})
+        model = adsh.ADSH(48, network="linear", recipe=recipe, device="cpu").fit(features, labels)
+        losses[soften] = model.history_[-1]["loss"]
+    assert losses[None] == losses[0.25] < losses[0.0]

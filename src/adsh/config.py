@@ -23,6 +23,7 @@ class Recipe:
     """The values of one run."""
 
     gamma: float = 200.0  # weight of |v_i - u_i|^2, eq. (4)
+    soften: float = 0.0  # similar pairs aim at u.v = c (12 / c)^soften where c > 12; 0 for the paper's c
     samples: int = 2000  # m, the size of Omega
     outer: int = 50  # T_out
     inner: int = 3  # T_in, epochs over Omega
@@ -70,11 +71,15 @@ class Recipe:
             object.__setattr__(self, name, int(value))
         if isinstance(self.start_share, bool) or not 0 <= self.start_share <= 1:
             raise InputError(f"start_share={self.start_share!r}: give a share, 0 to 1")
-        for name in ("gamma", "lr"):
+        for name in ("gamma", "lr", "soften"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < float("inf"):
                 raise InputError(f"{name}={value!r}: give a number of at least 0")
             object.__setattr__(self, name, float(value))
+
+    def target(self, bits: int) -> float:
+        """What u.v of a similar pair aims at, as a share of c."""
+        return float(min(1.0, (12 / bits) ** self.soften))
 
 
 # facts about the authors' programs: SGD without momentum, weight decay 5e-4, T_in 3, m 2000, batch 64
@@ -100,8 +105,8 @@ _PRESETS: dict[str, Recipe] = {
 _MULTI_LABEL: dict[str, dict[str, Any]] = {
     "paper": {"samples": 2000, "inner": 5},
     "authors-matlab": {"lr": 10**-4.5},
-    "modern": {"sweeps": 3},
-    "fast": {"sweeps": 3},
+    "modern": {"sweeps": 3, "soften": 0.25},
+    "fast": {"sweeps": 3, "soften": 0.25},
 }
 _SMALL: dict[str, Any] = {
     "samples": 2000, "batch_size": 64, "weight_decay": 1e-4,

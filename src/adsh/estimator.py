@@ -137,6 +137,7 @@ class ADSH(DeepModel):
         table = self._table(items, asked if queries is not None else None, labels, query_labels, similarity)
         recipe = self._recipe(table.label_sets, table.askers)
         recipe = replace(recipe, gamma=0.0 if table.separate_queries else recipe.gamma)  # eq. (3) has no gamma term
+        table.target = recipe.target(self.bits)
         data = self._fingerprint(items, asked if queries is not None else None, table, similarity)
         self._train(
             items, asked, table, recipe, data, callback=callback, save_to=save_to, checkpoints=checkpoints,

@@ -22,7 +22,7 @@ def follow(table, hot, *, m, gamma, rng, outer=20, epochs=1, signed=False, satur
     V = np.zeros((len(part), table.bits))
     for w in range(outer):
         omega = draw(table, m, rng)
-        S = paper.weighted(paper.similarity(hot[omega], hot[part]))
+        S = table.target * paper.weighted(paper.similarity(hot[omega], hot[part]))
         for _ in range(epochs):
             np.testing.assert_allclose(table.gram(), V.T @ V, rtol=1e-12)
             np.testing.assert_allclose(table.similarity_sums(omega), S @ V, rtol=1e-9, atol=1e-9)
@@ -44,6 +44,16 @@ def test_grouped_equals_dense_over_20_outer_iterations(kind, epochs):
     rng = np.random.default_rng(KINDS.index(kind))
     labels, hot = labelled(kind, 90, 5, rng)
     follow(CodeTable(labels, 16), hot, m=25, gamma=200.0, rng=rng, epochs=epochs)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_softer_target_is_a_smaller_S(kind, signed):
+    rng = np.random.default_rng(5)
+    labels, hot = labelled(kind, 70, 5, rng)
+    table = CodeTable(labels, 20)
+    table.target = 0.7
+    follow(table, hot, m=25, gamma=200.0, rng=rng, signed=signed)
 
 
 @given(

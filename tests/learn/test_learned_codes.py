@@ -100,13 +100,15 @@ def test_a_known_label_set_gets_its_commonest_code():
         assert often[(rows == got).all(axis=1)] == often.max()
 
 
+@pytest.mark.parametrize("target", [1.0, 0.4])
 @pytest.mark.parametrize("separate", [False, True])
-def test_a_new_label_set_gets_the_code_that_eq_9_comes_to_rest_at(separate):
+def test_a_new_label_set_gets_the_code_that_eq_9_comes_to_rest_at(separate, target):
     rng = np.random.default_rng(4)
     _, hot = labelled("multi-label", 40, 5, rng)
     query_labels, query_hot = labelled("multi-label", 30, 5, rng) if separate else (None, hot)
     hot[:, 3] = hot[:, 4] = hot[:, 3] | hot[:, 4]  # {4} without 3 is new
     table = CodeTable(hot, 12, queries=query_labels)
+    table.target = target
     omega = draw(table, 15, rng)
     U = outputs(15, 12, rng)
     table.update(omega, U, 0.0 if separate else 5.0)
@@ -118,7 +120,7 @@ def test_a_new_label_set_gets_the_code_that_eq_9_comes_to_rest_at(separate):
 
     similar = paper.similarity(query_hot[omega], hot) > 0
     r = similar.sum() / (~similar).sum()
-    S = np.where(paper.similarity(query_hot[omega], asked_hot) > 0, 1.0, -r)
+    S = target * np.where(paper.similarity(query_hot[omega], asked_hot) > 0, 1.0, -r)
     V, before = np.zeros((5, 12)), None
     while before is None or not np.array_equal(V, before):
         before, V = V, paper.update_codes(V, U, S, None, 0.0)

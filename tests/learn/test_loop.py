@@ -325,6 +325,10 @@ def test_presets_carry_the_values_their_sources_name():
     assert matlab.signed
     assert recipe("authors-matlab", "cnn_f", multi_label=True).lr == pytest.approx(10**-4.5)
     assert recipe("modern", "mlp", multi_label=True).sweeps == 3
+    soft = recipe("modern", "mlp", multi_label=True).target
+    assert [soft(bits) for bits in (4, 12, 192)] == [1, 1, 0.5]
+    assert [recipe(preset, "mlp", multi_label=True).target(192) for preset in ("paper", "authors-pytorch")] == [1, 1]
+    assert recipe("modern", "mlp").target(192) == 1
     assert matlab.schedule == "log"
     assert matlab.head_std == 0.01
     assert not pytorch.signed

@@ -4,6 +4,8 @@
     V         (n, c) codes of +1/-1, 0 at first      U       (m, c) the network's tanh outputs for Omega
     S         (m, n) 1 similar, -r dissimilar        Q       -2c S'U - 2 gamma Ubar   (under eq. 7)
 
+Where `target` is set, all of S is multiplied by it: similar pairs then aim at u.v = target c.
+
 The update of eq. (9) reads of point j only its code, its label set and, where j is in Omega, u_j. Points
 outside Omega with one label set and one code therefore stay equal for ever, and one row stands for all of
 them. An update updates every row as if it had no point in Omega. A point of Omega differs from its row by -2 gamma u_j
@@ -53,7 +55,7 @@ class LastUpdate:
 
     gram: Floats  # (c, c)  U'U
     label_sets: Indices  # (k,)    of the sampled queries
-    sums: Floats  # (k, c)  sums of u_i by label set
+    sums: Floats  # (k, c)  sums of u_i by label set, times the target
     ratio: float
     samples: int
 
@@ -144,6 +146,7 @@ class CodeTable:
     ) -> None:
         self.bits = bits
         self.separate_queries = separate_queries
+        self.target = 1.0  # of u.v for similar pairs, as a share of c
         self.points = int(sizes.sum())  # n: those that take part in learning
         self.last_update: LastUpdate | None = None
         self._similarity = similarity
@@ -173,13 +176,13 @@ class CodeTable:
         V = self._rows.codes.astype(np.float64)
         by_set = sum_by(self._rows.label_set, V * self._rows.count[:, None], len(self._sizes))  # (K, c)
         similar = self._similarity.sum_columns(sample.label_sets, by_set)
-        return weighted(similar, by_set, sample.ratio), sample.member
+        return self.target * weighted(similar, by_set, sample.ratio), sample.member
 
     def similarity_squares(self, omega: Any) -> Floats:
         """(m,) the sum of S_ij^2 over j: the part of the objective that no code changes."""
         sample = self._sampled_queries(omega)
         squares: Floats = sample.similar + sample.ratio**2 * (self.points - sample.similar)
-        return squares
+        return self.target**2 * squares
 
     def codes_of(self, omega: Any) -> NDArray[np.int8]:
         """(m, c) V of those database points."""
@@ -275,14 +278,14 @@ class CodeTable:
         J = far + float(
             (self.gram() * gram).sum()
             - 2 * c * (rows.codes * similar_sums[rows.label_set]).sum(axis=1) @ rows.count
-            + c * c * (sample.similar.sum() + r * r * dissimilar)
+            + (self.target * c) ** 2 * (sample.similar.sum() + r * r * dissimilar)
         )
-        self.last_update = LastUpdate(gram, sample.label_sets, sums, r, m)
+        self.last_update = LastUpdate(gram, sample.label_sets, self.target * sums, r, m)
         return J
 
     def _transposed_sums(self, sample: Sample, sums: Floats) -> Floats:
         """(K, c) S'X by label set of the database, from the sums of X by label set of Omega."""
-        return weighted(self._similarity.sum_rows(sample.label_sets, sums), sums, sample.ratio)
+        return self.target * weighted(self._similarity.sum_rows(sample.label_sets, sums), sums, sample.ratio)
 
     def _sampled_queries(self, omega: Any) -> Sample:
         """Omega's label sets and r; remembered, since an iteration asks several times for one Omega."""
