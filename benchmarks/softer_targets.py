@@ -44,9 +44,7 @@ def main() -> None:
     rows = []
     for bits in given.bits:
         for soften in [0.0] if bits <= 12 else given.soften:
-            runs = [
-                measure(features, labels, split(source, "coco17", s).database, bits, s, soften) for s in given.splits
-            ]
+            runs = [measure(features, labels, database, bits, s, soften) for s, database in databases.items()]
             learned, network = (round(float(np.mean(some)), 4) for some in zip(*runs, strict=True))
             rows.append({"bits": bits, "soften": soften, "learned": learned, "network": network, "splits": runs})
             print(rows[-1], flush=True)

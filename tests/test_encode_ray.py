@@ -140,3 +140,4 @@ def test_a_cluster_that_is_not_there_is_told(made, tmp_path):
     job = Job.of(root / "model", partitioned(str(root / "photos"), size=50), str(tmp_path / "out"))
     with pytest.raises(InputError, match=r"a Ray cluster at 127.0.0.1:1 cannot be used .*: check --address"):
         encode_by_ray(job, address="127.0.0.1:1")
+    assert not list((tmp_path / "out").iterdir())  # which is not taken yet

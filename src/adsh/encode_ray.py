@@ -153,22 +153,21 @@ def encode_by_ray(
     ray = _ray()
     started = time.perf_counter()
     parts = CodedParts(job.out, job.bits)
-    told = {"model": job.fingerprint, "bits": job.bits, **job.source.told()}
-    parts.begin(told)
     found = parts.done()
-    result = Result(job.source.count, len(found))
     missing = [number for number in range(job.source.count) if number not in found]
-    into = PartsIntoIndex(index, parts)
-    into.put(found)
-    if job.skip_bad:
-        result.bad = [line for number in sorted(found) for line in parts.left_out(number)]
-    report = on_done or (lambda done, total: None)
-    done = len(found)
-    report(done, result.partitions)
     own = not ray.is_initialized()
     if missing and own:
-        _connect(ray, address)
+        _connect(ray, address)  # before the folder is claimed for this run
     try:
+        parts.begin({"model": job.fingerprint, "bits": job.bits, **job.source.told()})
+        result = Result(job.source.count, len(found))
+        into = PartsIntoIndex(index, parts)
+        into.put(found)
+        if job.skip_bad:
+            result.bad = [line for number in sorted(found) for line in parts.left_out(number)]
+        report = on_done or (lambda done, total: None)
+        done = len(found)
+        report(done, result.partitions)
         for row in _coded(ray, job, missing, actors, gpus) if missing else ():
             if row["problem"]:
                 raise InputError(str(row["problem"]))

@@ -295,6 +295,15 @@ def test_any_text_is_a_key_and_any_json_is_metadata(index):
     assert len(index) == 0
 
 
+def test_numbers_come_back_as_they_were(index):
+    stored = [{"f": 1e30, "text": '1e30 "2E5" \\'}, {"f": -2.5e-7}, {"f": [1e16, 3, 2.0]}, {"f": 10**20}]
+    index.add(keys(4), random_codes(4), stored)
+    found = [item.metadata for item in index.items()]
+    assert json.dumps(found) == json.dumps(stored)
+    for value, key in ((1e30, "item 0"), (-2.5e-7, "item 1"), (10**20, "item 3")):
+        assert index.search(random_codes(1), where={"f": value})[0].keys == [key]
+
+
 def test_a_big_batch_is_stored_whole(place, index):
     n = 6_000 if place.kind == "milvus" else 20_000  # milvus-lite takes its time
     codes = random_codes(n, distinct=50)

@@ -1,6 +1,8 @@
 """What only an index in Milvus can meet: windows that are full, a server that is not there, other collections."""
 
+import os
 import re
+import signal
 import sys
 
 import numpy as np
@@ -57,6 +59,31 @@ def test_an_address_where_no_server_is():
     assert "start it, or correct the address" in said
 
 
+@pytest.mark.parametrize("place", ["127.0.0.1:abc", "127.0.0.1:99999", "[::1", ""])
+def test_an_address_that_is_none(place):
+    said = refused(InputError, f"milvus+http://{place}")
+    assert "is no address" in said or "names no host" in said
+
+
+def test_a_server_that_does_not_answer_is_told():
+    server = Server()
+    try:
+        with adsh.open_index(server.uri(), bits=48, timeout=1) as index:
+            index.add(keys(5), random_codes(5))
+            os.kill(server._process.pid, signal.SIGSTOP)
+            for call in (
+                lambda: index.add(keys(5), random_codes(5)),
+                lambda: index.search(random_codes(1)),
+                index.keys,
+            ):
+                with pytest.raises(ServerError, match="does not answer within 1 s.*can be repeated"):
+                    call()
+            os.kill(server._process.pid, signal.SIGCONT)
+            assert index.keys() == keys(5)
+    finally:
+        server.stop()
+
+
 def test_a_server_that_goes_away_in_the_middle_of_an_add_is_told_and_the_call_can_be_repeated(monkeypatch):
     server = Server()
     try:
@@ -105,8 +132,11 @@ def test_options_that_are_none_and_what_the_server_cannot_make(uri):
     assert "choose BIN_FLAT or BIN_IVF_FLAT" in refused(InputError, uri + "&index=HNSW")
     assert "nlist=x: give a whole number" in refused(InputError, uri + "&nlist=x")
     assert "give a name" in refused(InputError, stores.milvus().uri("collection=A-B"))
+    assert "has an option colection: choose among collection, index" in refused(InputError, uri + "&colection=x")
     assert "refused" in refused(ServerError, uri + "&index=BIN_IVF_FLAT")  # milvus-lite has none
-    adsh.open_index(uri, bits=48).close()  # and nothing was left of it
+    assert "there is no index" in refused(InputError, uri, bits=None)  # nothing was left of it
+    adsh.open_index(uri, bits=48).close()
+    assert "was made with BIN_FLAT: leave index out" in refused(InputError, uri + "&index=BIN_IVF_FLAT")
 
 
 def test_a_collection_of_another_shape_is_left_alone(uri):

@@ -55,7 +55,8 @@ class MilvusIndex(Index):
                 milvus.check(None)
             if bits is None:
                 raise InputError(f"there is no index at {self.location}: give bits= to make one")
-            milvus.make(milvus.facts, check_bits(bits))
+            milvus.make(milvus.items, check_bits(bits))  # first: without facts nobody takes it for an index
+            milvus.make(milvus.facts, bits)
         stored = milvus.fact("about")
         if stored is None:
             if bits is None:

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from grpc import Call, RpcError
 from pymilvus import DataType, MilvusClient
 from pymilvus.client.types import Status
 from pymilvus.exceptions import MilvusException
@@ -48,12 +49,18 @@ class Milvus:
         self.items = check_name("collection", options.get("collection", "adsh"))
         self.facts = f"{self.items}_facts"
         self._index = options.get("index", INDEXES[0])
+        self._named = "index" in options
         if self._index not in INDEXES:
             raise InputError(f"index={self._index}: choose {' or '.join(INDEXES)}")
         self._lists = options.get("nlist", "128")
         if not self._lists.isdigit() or not 1 <= int(self._lists) <= 65536:
             raise InputError(f"nlist={self._lists}: give a whole number from 1 to 65536")
         parts = urlsplit(bare.removeprefix("milvus+"))
+        if parts.query:
+            unknown = parts.query.partition("=")[0]
+            raise InputError(f"{self.name} has an option {unknown}: choose among {', '.join(_OPTIONS)}")
+        if not parts.hostname:
+            raise InputError(f"{self.name} names no host: give milvus+http://HOST:19530")
         self._closed = False
         with self.explained():
             self._client = _connected(
@@ -118,6 +125,11 @@ class Milvus:
     def search_options(self) -> dict[str, int]:
         """What makes a search exact: all lists are looked at, where the index keeps lists."""
         told = self.client.describe_index(self.items, "code") or {}
+        if self._named and told.get("index_type") != self._index:
+            raise InputError(
+                f"index={self._index}, but {self.name} was made with {told.get('index_type')}: leave index out, or "
+                "name another collection"
+            )
         return {"nprobe": int(told.get("nlist", self._lists))} if told.get("index_type") == "BIN_IVF_FLAT" else {}
 
     def entities(self, ids: list[str], fields: list[str]) -> list[dict[str, Any]]:
@@ -164,6 +176,13 @@ class Milvus:
                     "that was under way can be repeated"
                 ) from None
             raise ServerError(f"{self.name} refused ({reason}): repeat the call, or see the server's log") from None
+        except RpcError as problem:  # pymilvus lets some through
+            reason = without_secrets(first_line(problem), self._secrets)
+            code = problem.code().name if isinstance(problem, Call) else reason
+            raise ServerError(
+                f"{self.name} does not answer within {self.timeout:g} s ({code}): see that the server is well; a call "
+                "that was under way can be repeated"
+            ) from None
 
 
 def _connected(**to: Any) -> MilvusClient:

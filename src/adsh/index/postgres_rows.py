@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from .rows import Rows, no_vectors
 from .texts import Texts
 
 _AT_A_TIME = 10_000  # keys in one statement
+_EXPONENTS = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?[eE][+-]?\d+')  # texts, to pass them over, and such numbers
 _NEW = """
 CREATE TEMP TABLE IF NOT EXISTS {new} (number bigint, key text COLLATE "C", code bit({bits}), metadata jsonb,
                                        vector halfvec) ON COMMIT DELETE ROWS
@@ -69,7 +72,7 @@ def _copy(connection: Connection, tables: Tables, bits: int, batch: Batch) -> No
     connection.execute(tables.sql(_NEW, bits=sql.Literal(bits)))
     metadata: list[str | None] = [None] * len(batch.keys)
     if batch.metadata is not None:
-        metadata = [text.decode() or None for text in batch.metadata]
+        metadata = [_plainly(text.decode()) or None for text in batch.metadata]
     vectors: list[str | None] = [None] * len(batch.keys)
     if batch.vectors is not None:
         vectors = [None if row[0] == NONE else as_halfvec(row) for row in batch.vectors]
@@ -141,3 +144,13 @@ def _as_rows(found: list[tuple[Any, ...]], bits: int) -> Rows:
         Texts.of(texts) if any(texts) else None,
         small,
     )
+
+
+def _plainly(text: str) -> str:
+    """JSON whose numbers have no exponent: 1e30 would come back as a whole number, and Python tells these apart."""
+    return _EXPONENTS.sub(lambda found: found[0] if found[0][0] == '"' else _digits(found[0]), text)
+
+
+def _digits(number: str) -> str:
+    digits = format(Decimal(number), "f")
+    return digits if "." in digits else f"{digits}.0"
