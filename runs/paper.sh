@@ -21,10 +21,12 @@ cpu)
     ;;
 gpu)
     deep=$(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d classifier_d)
-    reproduce table1 table2 "$@" $deep
+    reproduce table1 --choose "$@" $(only dsh dhn dpsh)  # the rate: some bear a small one only
+    reproduce table1 table2 "$@" $(only adsh classifier_d)
     reproduce time --compile "$@" --jobs 1 $deep
     reproduce hyper --compile "$@" $deep
-    reproduce networks new-items cases "$@" $deep
+    reproduce networks --choose "$@" $(only dsh dhn)
+    reproduce new-items cases "$@" $deep
     ;;
-show) reproduce all --no-run "$@" ;;
+show) reproduce all --no-run --choose "$@" ;;
 esac

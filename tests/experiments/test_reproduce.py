@@ -150,6 +150,15 @@ def test_options_are_chosen_on_validation_items(tmp_path):
     queries = Data(few).split(0).queries
     assert not set(asking) & set(queries)
     assert not set(asking) & set(database)
+    again = reproduce(["table1", "table2"], replace(CHEAP, bits=(8,)), tmp_path, choose=True, run=False)
+    assert (again.ran, again.kept) == (0, 1)  # of what was chosen among; nothing else is run for it
+
+
+def test_options_are_chosen_for_each_network_apart():
+    cells = experiment("networks").cells(replace(SETTING, methods=("dsh",)))
+    kinds = choosing._by_kind(cells)
+    assert list(kinds) == [("dsh", "dsh_net"), ("dsh", "tiny")]
+    assert all(cell.option("network") == network for (_, network), mine in kinds.items() for cell in mine)
 
 
 def test_rates_to_choose_among_are_shares_of_the_presets():

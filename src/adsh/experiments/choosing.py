@@ -1,4 +1,4 @@
-"""Options chosen on items that are neither queries nor database: the best of a small grid, method by method."""
+"""Options chosen on items that are neither queries nor database: the best of a small grid, by method and network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..config import recipe
-from .cell import Cell
+from .cell import Cell, Options
 from .ledger import Ledger
 
 GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
@@ -22,35 +22,41 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 
 Run = Callable[[Sequence[Cell]], None]  # does those cells that are not done
+Kind = tuple[str, Any]  # a method, and the network it has
 
 
 def chosen(cells: Sequence[Cell], ledger: Ledger, run: Run) -> tuple[list[Cell], list[dict[str, Any]]]:
     """The cells with the options that the validation items prefer, and what was chosen among.
 
-    One length and one seed of each method decide for all of its cells: the middle length, and the first seed.
+    One length and one seed of each method and network decide for all of its cells: the middle length, and the first
+    seed.
     """
-    trials = {method: _trials(mine) for method, mine in _by_method(cells).items()}
-    run([trial for of_method in trials.values() for trial in of_method])
-    best: dict[str, tuple[tuple[str, Any], ...]] = {}
+    trials = {kind: _trials(mine) for kind, mine in _by_kind(cells).items()}
+    run([trial for of_kind in trials.values() for trial in of_kind])
+    best: dict[Kind, Options] = {}
     told = []
-    for method, tried in trials.items():
+    for kind, tried in trials.items():
         figures = {cell: record["map_expected"] for cell, record in ledger.done(tried)}
         if figures:
             first = max(figures, key=lambda cell: figures[cell])
-            best[method] = first.options
+            best[kind] = first.options
             told += [
-                {"method": method, "bits": cell.bits, "seed": cell.seed, "options": dict(cell.options),
+                {"method": cell.method, "bits": cell.bits, "seed": cell.seed, "options": dict(cell.options),
                  "map_validation": figure, "chosen": cell == first}
                 for cell, figure in figures.items()
             ]  # fmt: skip
-    return [replace(cell, options=_over(cell, best.get(cell.method))) for cell in cells], told
+    return [replace(cell, options=_over(cell, best.get(_kind(cell)))) for cell in cells], told
 
 
-def _by_method(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    groups: dict[str, list[Cell]] = {}
+def _kind(cell: Cell) -> Kind:
+    return cell.method, cell.option("network")
+
+
+def _by_kind(cells: Sequence[Cell]) -> dict[Kind, list[Cell]]:
+    groups: dict[Kind, list[Cell]] = {}
     for cell in cells:
         if cell.measure == "judged" and cell.method.removesuffix("_d") in GRIDS:
-            groups.setdefault(cell.method, []).append(cell)
+            groups.setdefault(_kind(cell), []).append(cell)
     return groups
 
 
@@ -69,6 +75,6 @@ def _trials(mine: Sequence[Cell]) -> list[Cell]:
     ]
 
 
-def _over(cell: Cell, best: tuple[tuple[str, Any], ...] | None) -> tuple[tuple[str, Any], ...]:
+def _over(cell: Cell, best: Options | None) -> Options:
     """The cell's options with the chosen ones added; one that the experiment itself varies stays."""
     return cell.options if best is None else tuple(sorted((dict(best) | dict(cell.options)).items()))

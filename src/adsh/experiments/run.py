@@ -73,8 +73,9 @@ def reproduce(
     plans = {name: experiment(name).cells(setting) for name in named}
     if choose:
         every = list(dict.fromkeys(cell for cells in plans.values() for cell in cells))
-        better, told = chosen(every, ledger, runner.run)
-        _write(out / CHOICES, json.dumps(rounded(told), indent=1) + "\n")
+        better, told = chosen(every, ledger, runner.run if run else lambda trials: None)
+        if told:
+            _write(out / CHOICES, json.dumps(rounded(told), indent=1) + "\n")
         now = dict(zip(every, better, strict=True))
         plans = {name: [now[cell] for cell in cells] for name, cells in plans.items()}
     cells = list(dict.fromkeys(cell for planned in plans.values() for cell in planned))
