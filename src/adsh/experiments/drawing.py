@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ Curve = tuple[Sequence[float], Sequence[float]]
 Part = tuple[str, Mapping[str, Mapping[Any, float]], str, str, str]  # title, lines, x, y, axes that are logarithmic
 
 _MARKS = "os^Dv<>Phx*+"
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _OURS = "ADSH"  # drawn over the others, in a stronger line
 
 
@@ -30,13 +32,11 @@ def panels(curves: Mapping[int, Mapping[str, Curve]], x: str, y: str, *, marked:
     return figure
 
 
-def lines(
-    series: Mapping[str, Mapping[Any, float]], x: str, y: str, *, ticks: Sequence[Any] = (), log: str = ""
-) -> Figure:
-    """One panel, a line for each method; `log` names the axes that are logarithmic."""
+def lines(series: Mapping[str, Mapping[Any, float]], x: str, y: str, **axes_options: Any) -> Figure:
+    """One panel, a line for each method; the options of `draw_lines`."""
     with style():
         figure, (axes,) = _canvas(1)
-        draw_lines(axes, series, x, y, ticks=ticks, log=log)
+        draw_lines(axes, series, x, y, **axes_options)
         _legend(figure, [axes])
     return figure
 
@@ -53,19 +53,41 @@ def side_by_side(parts: Sequence[Part]) -> Figure:
 
 
 def draw_lines(
-    axes: Axes, series: Mapping[str, Mapping[Any, float]], x: str, y: str, *, ticks: Sequence[Any] = (), log: str = ""
+    axes: Axes,
+    series: Mapping[str, Mapping[Any, float]],
+    x: str,
+    y: str,
+    *,
+    ticks: Sequence[Any] = (),
+    log: str = "",
+    from_zero: bool = False,
 ) -> None:
-    """The lines of one panel."""
+    """The lines of one panel; `log` names the axes that are logarithmic."""
     for number, (name, points) in enumerate(series.items()):
         axes.plot(list(points), list(points.values()), **_line(name, number, marked=True))
     axes.set(xlabel=x, ylabel=y)
-    for axis, name in ((axes.xaxis, "x"), (axes.yaxis, "y")):
+    for axis, name, scale, limits in (
+        (axes.xaxis, "x", axes.set_xscale, axes.get_xlim), (axes.yaxis, "y", axes.set_yscale, axes.get_ylim)
+    ):  # fmt: skip
         if name in log:
-            (axes.set_xscale if name == "x" else axes.set_yscale)("log")
-            axis.set_major_formatter(lambda value, _: f"{value:g}")
-            axis.set_minor_formatter(lambda value, _: "")
+            scale("log")
+            least, most = limits()
+            axis.set_major_formatter(_power)
+            axis.set_minor_formatter(_two_or_five if most < 100 * least else lambda value, _: "")
+    if "y" not in log and from_zero:
+        axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
     if ticks:
         axes.set_xticks(list(ticks))
+
+
+def _power(value: float, _: float) -> str:
+    """A power of ten on a logarithmic axis."""
+    return f"{value:,g}" if 1e-3 <= value <= 1e4 else "10" + str(round(math.log10(value))).translate(_RAISED)
+
+
+def _two_or_five(value: float, _: float) -> str:
+    """What is between the powers of an axis that has few of them."""
+    return f"{value:,g}" if f"{value:e}"[0] in "25" else ""
 
 
 def ranges(rows: Mapping[str, tuple[float, float, float, float]], x: str) -> Figure:

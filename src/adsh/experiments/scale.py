@@ -59,5 +59,5 @@ def show(setting: Setting, done: Done) -> Shown:
     title = f"An update of all codes: {SAMPLES:,} sampled points, {max(setting.bits)} bits, {CLASSES} classes"
     notes = [f"Median of {UPDATES}, on the CPU. The codes are exactly those of the dense algorithm."]
     caption = "Time of an update of all codes against the number of points."
-    figure = drawing.lines({"ADSH": by_size}, "database points", "milliseconds", log="xy")
+    figure = drawing.lines({"ADSH": by_size}, "database points", "milliseconds", log="x", from_zero=True)
     return Shown([Table("scale", title, ["points", "an update"], rows, notes)], {"scale": (caption, figure)})
