@@ -281,15 +281,6 @@ def test_codes_are_never_zero_once_updated():
     assert (table.dense() == 1).all()
 
 
-def test_torch_outputs_are_taken_as_numpy_ones_are():
-    rng = np.random.default_rng(6)
-    U = outputs(4, 8, rng)
-    a, b = CodeTable(np.arange(10) % 3, 8), CodeTable(np.arange(10) % 3, 8)
-    a.update([0, 1, 2, 5], U, 1.0)
-    b.update(torch.tensor([0, 1, 2, 5]), torch.tensor(U, requires_grad=True), 1.0)
-    assert np.array_equal(a.dense(), b.dense())
-
-
 @pytest.mark.parametrize(
     ("omega", "shape", "said"),
     [

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor, arange, as_tensor, cat, float64
 
 from ..errors import InputError
 from .similarity import FEW, Floats, Indices, sum_by
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Sums = tuple[Floats, Floats, float]
 
@@ -22,17 +24,17 @@ class Outputs:
             raise InputError(
                 f"outputs have shape {tuple(np.shape(given))}, but {m} sampled points of {bits} bits need {(m, bits)}"
             )
-        self._given = given.detach() if isinstance(given, Tensor) else given
+        self._given = given.detach() if hasattr(given, "detach") else given
 
     @cached_property
     def here(self) -> Floats:
         """As an array."""
-        found = self._given.cpu() if isinstance(self._given, Tensor) else self._given
+        found = self._given.cpu() if hasattr(self._given, "cpu") else self._given
         return np.asarray(found).astype(np.float64)
 
     def sums(self, groups: Indices, count: int) -> Sums:
         """(c, c) U'U, (count, c) the sums of U by group, and the largest size of an output."""
-        if count <= FEW and isinstance(self._given, Tensor) and self._given.is_cuda:
+        if count <= FEW and getattr(self._given, "is_cuda", False):
             return sums_there(self._given, groups, count)
         U = self.here
         return U.T @ U, sum_by(groups, U, count), float(max(U.max(), -U.min()))
@@ -40,9 +42,11 @@ class Outputs:
 
 def sums_there(outputs: Tensor, groups: Indices, count: int) -> Sums:
     """The same, computed where the outputs are and fetched in one go."""
-    outputs = outputs.to(float64)
-    member = as_tensor(groups, device=outputs.device) == arange(count, device=outputs.device)[:, None]
+    import torch
+
+    outputs, device = outputs.double(), outputs.device
+    member = torch.as_tensor(groups, device=device) == torch.arange(count, device=device)[:, None]
     largest = outputs.abs().amax(0, keepdim=True)
-    fetched: Floats = cat([outputs.T @ outputs, member.to(float64) @ outputs, largest]).cpu().numpy()
+    fetched: Floats = torch.cat([outputs.T @ outputs, member.double() @ outputs, largest]).cpu().numpy()
     bits = outputs.shape[1]
     return fetched[:bits], fetched[bits:-1], float(fetched[-1].max())
