@@ -65,6 +65,16 @@ def test_an_address_that_is_none(place):
     assert "is no address" in said or "names no host" in said
 
 
+def test_what_a_process_killed_while_it_made_an_index_left_is_taken_up(uri):
+    with adsh.open_index(uri, bits=48) as index:
+        index._milvus.client.drop_collection(index._milvus.facts)  # which it makes last
+    assert "there is no index" in refused(InputError, uri, bits=None)
+    assert "not one that adsh made" in refused(FolderError, uri, bits=64)
+    with adsh.open_index(uri, bits=48) as index:
+        index.add(keys(3), random_codes(3))
+        assert index.keys() == keys(3)
+
+
 def test_a_server_that_does_not_answer_is_told():
     server = Server()
     try:

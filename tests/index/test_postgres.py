@@ -52,6 +52,8 @@ def test_an_address_where_no_server_is(uri):
     said = refused(ServerError, "postgresql://me:geheim@127.0.0.1:1/photos?table=x", "geheim", timeout=2)
     assert "cannot connect to postgresql://me@127.0.0.1:1/photos?table=x" in said
     assert "start the server, or correct the address" in said
+    several = refused(ServerError, "postgresql://me:geheim@127.0.0.1:1,127.0.0.1:2/photos", "geheim", timeout=2)
+    assert "cannot connect to postgresql://me@127.0.0.1:1,127.0.0.1:2/photos" in several
     assert "nohost.invalid" in refused(ServerError, "postgresql://me:geheim@nohost.invalid/x", "geheim")
 
 

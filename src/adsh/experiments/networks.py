@@ -19,7 +19,7 @@ def cells(setting: Setting) -> list[Cell]:
     common = "tiny" if setting.network in ON_FEATURES else setting.network
     pairs = [(name, network) for name, own in OWN.items() for network in (own, common)]
     wanted = [pair for pair in pairs if not setting.methods or pair[0] in setting.methods]
-    weights: dict[str, dict[str, Any]] = {"alexnet": {"weights": setting.alexnet}}
+    weights: dict[str, dict[str, Any]] = {"alexnet": {"weights": setting.alexnet}} if setting.alexnet else {}
     return [
         setting.cell(name, bits, seed, network=network, **weights.get(network, {}))
         for seed in setting.seeds for name, network in wanted for bits in setting.bits

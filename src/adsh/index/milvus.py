@@ -41,7 +41,7 @@ class MilvusIndex(Index):
             with milvus.explained():
                 self._about = self._found(bits, model)
                 self.bits = self._about.bits
-                milvus.check(self.bits)
+                milvus.check(self.bits, milvus.items, milvus.facts)
                 self._options = milvus.search_options()
         except BaseException:
             milvus.close()
@@ -51,8 +51,8 @@ class MilvusIndex(Index):
         """What the index is, made now where it is missing."""
         milvus = self._milvus
         if not milvus.client.has_collection(milvus.facts):
-            if milvus.client.has_collection(milvus.items):
-                milvus.check(None)
+            if milvus.client.has_collection(milvus.items):  # another's, or all that a killed process made
+                milvus.check(bits and check_bits(bits), milvus.items)
             if bits is None:
                 raise InputError(f"there is no index at {self.location}: give bits= to make one")
             milvus.make(milvus.items, check_bits(bits))  # first: without facts nobody takes it for an index

@@ -55,12 +55,16 @@ class Milvus:
         self._lists = options.get("nlist", "128")
         if not self._lists.isdigit() or not 1 <= int(self._lists) <= 65536:
             raise InputError(f"nlist={self._lists}: give a whole number from 1 to 65536")
-        parts = urlsplit(bare.removeprefix("milvus+"))
+        try:
+            parts = urlsplit(bare.removeprefix("milvus+"))
+            host, _ = parts.hostname, parts.port  # reading a port checks it
+        except ValueError as problem:
+            raise InputError(f"{self.name} is no address ({problem}): give milvus+http://HOST:19530") from None
+        if not host:
+            raise InputError(f"{self.name} names no host: give milvus+http://HOST:19530")
         if parts.query:
             unknown = parts.query.partition("=")[0]
             raise InputError(f"{self.name} has an option {unknown}: choose among {', '.join(_OPTIONS)}")
-        if not parts.hostname:
-            raise InputError(f"{self.name} names no host: give milvus+http://HOST:19530")
         self._closed = False
         with self.explained():
             self._client = _connected(
@@ -109,10 +113,11 @@ class Milvus:
             self.client.drop_collection(collection)  # one without its index would be found later
             raise
 
-    def check(self, bits: int | None) -> None:
-        """Raises where a collection of this name is not one that `make` made."""
+    def check(self, bits: int | None, *collections: str) -> None:
+        """Raises where one of these is not as `make` makes it."""
         wanted = {self.items: {"id", "code", "key", "place", "metadata", "fields"}, self.facts: {"id", "code", "value"}}
-        for collection, names in wanted.items():
+        for collection in collections:
+            names = wanted[collection]
             fields = self.client.describe_collection(collection)["fields"]
             widths = [field["params"].get("dim") for field in fields if field["name"] == "code"]
             right = bits is None or collection != self.items or widths == [8 * bytes_for(bits)]
