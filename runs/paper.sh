@@ -11,6 +11,7 @@ export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 part=$1
 shift
 common=(--dataset "${DATASET:-cifar10}" --network efficientnet_lite0 --preset "${PRESET:-fast}" --features "$ADSH_DATA/${DATASET:-cifar10}/lite0_512.npy" ${ALEXNET:+--alexnet "$ALEXNET"})
+[ "${DATASET:-cifar10}" != coco17 ] || common+=(--outer 60)  # several labels an image take longer to learn
 reproduce() { python -m adsh reproduce "${common[@]}" "$@"; }
 only() { for name in "$@"; do printf -- '--method %s ' "$name"; done; }
 case $part in

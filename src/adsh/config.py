@@ -106,7 +106,7 @@ _MULTI_LABEL: dict[str, dict[str, Any]] = {
     "paper": {"samples": 2000, "inner": 5},
     "authors-matlab": {"lr": 10**-4.5},
     "modern": {"sweeps": 3, "soften": 0.25},
-    "fast": {"sweeps": 3, "soften": 0.25},
+    "fast": {"sweeps": 3, "soften": 0.25, "fixed": 0},  # blocks left as they are cost .016 there
 }
 _SMALL: dict[str, Any] = {
     "samples": 2000, "batch_size": 64, "weight_decay": 1e-4,
@@ -119,6 +119,7 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "efficientnet_lite2"): {"outer": 44, "size": 224, "lr": 4e-4},
     ("modern", "alexnet"): {"outer": 120, "lr": 4e-4},
     **{("fast", f"efficientnet_lite{i}"): {"size": 128, "enlarge": "bicubic", "fixed": 3} for i in range(3)},
+    ("fast", "dsh_net"): {"outer": 100, "batch_size": 64, "lr": 3e-3},  # has no weights to start from
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
     ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},
     ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},

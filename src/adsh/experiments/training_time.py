@@ -17,7 +17,7 @@ TITLE = "Training time"
 METHODS = ("adsh", "dsh", "dhn", "dpsh")
 WHOLE = ("dsh_d", "dhn_d", "dpsh_d")
 _SHARES = (0.25, 0.5, 1.0)  # of the iterations, to see MAP grow
-_TIMED = 8  # iterations at each size, at most: each takes as long as the next
+_TIMED = 5  # iterations at each size, at most: each takes as long as the next
 
 
 def cells(setting: Setting) -> list[Cell]:
