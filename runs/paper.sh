@@ -24,7 +24,7 @@ gpu)
     deep=$(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d classifier_d)
     reproduce table1 --choose "$@" $(only dsh dhn dpsh)  # the rate: some bear a small one only
     reproduce table1 table2 "$@" $(only adsh classifier_d)
-    reproduce time --compile "$@" --jobs 1 $deep
+    reproduce table1 time --choose --compile "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)
     reproduce hyper --compile "$@" $deep
     reproduce networks --choose "$@" $(only dsh dhn)
     reproduce new-items cases "$@" $deep

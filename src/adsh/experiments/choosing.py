@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,14 +23,14 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 
 Run = Callable[[Sequence[Cell]], None]  # does those cells that are not done
-Kind = tuple[str, Any]  # a method, and the network it has
+Kind = tuple[str, Any]  # a method, whether it samples or not, and the network it has
 
 
 def chosen(cells: Sequence[Cell], ledger: Ledger, run: Run) -> tuple[list[Cell], list[dict[str, Any]]]:
     """The cells with the options that the validation items prefer, and what was chosen among.
 
-    One length and one seed of each method and network decide for all of its cells: the middle length, and the first
-    seed.
+    One length and one seed of each method and network decide for all of its cells, those of its -D variant too: the
+    middle length, the first seed, and the longest training.
     """
     trials = {kind: _trials(mine) for kind, mine in _by_kind(cells).items()}
     run([trial for of_kind in trials.values() for trial in of_kind])
@@ -49,22 +50,24 @@ def chosen(cells: Sequence[Cell], ledger: Ledger, run: Run) -> tuple[list[Cell],
 
 
 def _kind(cell: Cell) -> Kind:
-    return cell.method, cell.option("network")
+    return cell.method.removesuffix("_d"), cell.option("network")
 
 
 def _by_kind(cells: Sequence[Cell]) -> dict[Kind, list[Cell]]:
     groups: dict[Kind, list[Cell]] = {}
     for cell in cells:
-        if cell.measure == "judged" and cell.method.removesuffix("_d") in GRIDS:
-            groups.setdefault(_kind(cell), []).append(cell)
+        kind = _kind(cell)
+        if cell.measure == "judged" and kind[0] in GRIDS:
+            groups.setdefault(kind, []).append(cell)
     return groups
 
 
 def _trials(mine: Sequence[Cell]) -> list[Cell]:
     lengths = sorted({cell.bits for cell in mine})
     seed = min(cell.seed for cell in mine)
-    model = next(cell for cell in mine if cell.bits == lengths[(len(lengths) - 1) // 2] and cell.seed == seed)
-    grid = dict(GRIDS[model.method.removesuffix("_d")])
+    alike = [cell for cell in mine if cell.bits == lengths[(len(lengths) - 1) // 2] and cell.seed == seed]
+    model = max(alike, key=lambda cell: (not cell.method.endswith("_d"), cell.option("outer") or math.inf))
+    grid = dict(GRIDS[_kind(model)[0]])
     if "lr" in grid:
         usual = recipe(model.option("preset"), model.option("network")).lr
         grid["lr"] = tuple(float(f"{share * usual:.3g}") for share in grid["lr"])
