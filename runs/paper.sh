@@ -21,13 +21,11 @@ cpu)
     reproduce scale "$@"
     ;;
 gpu)
-    deep=$(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d classifier_d)
-    reproduce table1 --choose "$@" $(only dsh dhn dpsh)  # the rate: some bear a small one only
-    reproduce table1 table2 "$@" $(only adsh classifier_d)
-    reproduce table1 time --choose --compile "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)
-    reproduce hyper --compile "$@" $deep
+    reproduce table1 table2 --choose "$@" $(only adsh dsh dhn dpsh classifier_d)  # a rate: some bear a small one only
+    reproduce time --choose --compile "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)
+    reproduce hyper --compile "$@" $(only adsh)
     reproduce networks --choose "$@" $(only dsh dhn)
-    reproduce new-items cases "$@" $deep
+    reproduce new-items cases "$@" $(only adsh)
     ;;
 show) reproduce all --no-run --choose "$@" ;;
 esac

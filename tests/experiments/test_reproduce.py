@@ -155,14 +155,24 @@ def test_options_are_chosen_on_validation_items(tmp_path):
 
 
 def test_options_are_chosen_for_each_network_apart():
-    cells = experiment("networks").cells(replace(SETTING, methods=("dsh",)))
-    kinds = choosing._by_kind(cells)
-    assert list(kinds) == [("dsh", "dsh_net"), ("dsh", "tiny")]
-    assert all(cell.option("network") == network for (_, network), mine in kinds.items() for cell in mine)
+    setting = replace(SETTING, methods=("dsh",))
+    for cell in experiment("networks").cells(setting):
+        assert {trial.option("network") for trial in choosing._trials(cell, setting)} == {cell.option("network")}
+
+
+def test_every_experiment_chooses_by_the_same_trials(tmp_path):
+    """The rate of DSH is one, whether its table or its time asks, for its -D variant too."""
+    setting = replace(SETTING, network="mlp", preset="fast", methods=("dsh", "dsh_d"), bits=(8, 12))
+    asked = []
+    for name in ("table1", "time"):
+        choosing.chosen(experiment(name).cells(setting), setting, Ledger(tmp_path), asked.append)
+    assert asked[0] == asked[1]
+    assert [(trial.method, trial.bits) for trial in asked[0]] == [("dsh", 8)] * 3
 
 
 def test_rates_to_choose_among_are_shares_of_the_presets():
-    trials = choosing._trials([CHEAP.cell("dpsh_d", 12, 0, network="mlp", preset="fast")])
+    setting = replace(CHEAP, network="mlp", preset="fast")
+    trials = choosing._trials(setting.cell("dpsh_d", 12, 0), setting)
     assert [trial.option("lr") for trial in trials] == [0.0006, 0.0018, 0.006]
     assert all(trial.asking == "validation" for trial in trials)
 

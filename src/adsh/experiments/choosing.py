@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from ..config import recipe
 from .cell import Cell, Options
 from .ledger import Ledger
+from .setting import Setting
 
 GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "lin_lin": {"penalty": (0.001, 0.01, 0.1)},
@@ -23,16 +23,19 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 
 Run = Callable[[Sequence[Cell]], None]  # does those cells that are not done
-Kind = tuple[str, Any]  # a method, whether it samples or not, and the network it has
+Kind = tuple[str, Any]  # a method, and the network it has
 
 
-def chosen(cells: Sequence[Cell], ledger: Ledger, run: Run) -> tuple[list[Cell], list[dict[str, Any]]]:
+def chosen(
+    cells: Sequence[Cell], setting: Setting, ledger: Ledger, run: Run
+) -> tuple[list[Cell], list[dict[str, Any]]]:
     """The cells with the options that the validation items prefer, and what was chosen among.
 
-    One length and one seed of each method and network decide for all of its cells, those of its -D variant too: the
-    middle length, the first seed, and the longest training.
+    One length and one seed of each method and network decide for all of its cells: the middle length, and the first
+    seed. What is chosen for a deep method that samples serves its -D variant too.
     """
-    trials = {kind: _trials(mine) for kind, mine in _by_kind(cells).items()}
+    kinds = {_kind(cell): cell for cell in reversed(cells)}
+    trials = {kind: _trials(cell, setting) for kind, cell in reversed(kinds.items()) if _plain(kind[0]) in GRIDS}
     run([trial for of_kind in trials.values() for trial in of_kind])
     best: dict[Kind, Options] = {}
     told = []
@@ -49,27 +52,24 @@ def chosen(cells: Sequence[Cell], ledger: Ledger, run: Run) -> tuple[list[Cell],
     return [replace(cell, options=_over(cell, best.get(_kind(cell)))) for cell in cells], told
 
 
+def _plain(method: str) -> str:
+    return method.removesuffix("_d")
+
+
 def _kind(cell: Cell) -> Kind:
-    return cell.method.removesuffix("_d"), cell.option("network")
+    network = cell.option("network")
+    return cell.method if network is None else _plain(cell.method), network
 
 
-def _by_kind(cells: Sequence[Cell]) -> dict[Kind, list[Cell]]:
-    groups: dict[Kind, list[Cell]] = {}
-    for cell in cells:
-        kind = _kind(cell)
-        if cell.measure == "judged" and kind[0] in GRIDS:
-            groups.setdefault(kind, []).append(cell)
-    return groups
-
-
-def _trials(mine: Sequence[Cell]) -> list[Cell]:
-    lengths = sorted({cell.bits for cell in mine})
-    seed = min(cell.seed for cell in mine)
-    alike = [cell for cell in mine if cell.bits == lengths[(len(lengths) - 1) // 2] and cell.seed == seed]
-    model = max(alike, key=lambda cell: (not cell.method.endswith("_d"), cell.option("outer") or math.inf))
-    grid = dict(GRIDS[_kind(model)[0]])
+def _trials(cell: Cell, setting: Setting) -> list[Cell]:
+    """A cell for each combination of the grid, whichever experiment asks."""
+    (method, network), lengths = _kind(cell), sorted(setting.bits)
+    model = setting.cell(
+        method, lengths[(len(lengths) - 1) // 2], min(setting.seeds), network=network, weights=cell.option("weights")
+    )
+    grid = dict(GRIDS[_plain(method)])
     if "lr" in grid:
-        usual = recipe(model.option("preset"), model.option("network")).lr
+        usual = recipe(setting.preset, network).lr
         grid["lr"] = tuple(float(f"{share * usual:.3g}") for share in grid["lr"])
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     return [

@@ -30,6 +30,8 @@ EXPERIMENTS = {  # the paper's, then ours
 }  # fmt: skip
 PAGE, CHOICES = "index.html", "choices.json"
 
+_AS_THE_PRESET = ("hyper", "cases", "scale", "new-items")  # what compares methods by MAP or time may choose for them
+
 _MEASURES = {"judged": "measure:judged", "cases": "cases:measured", "scale": "scale:measured",
              "new-items": "new_items:measured", "timed": "training_time:timed"}  # fmt: skip
 _NOT_IN_ROWS = ("ks", "precision", "radius_precision", "radius_recall", "cases")  # curves and pictures: in the cells
@@ -61,7 +63,8 @@ def reproduce(
     """Runs the experiments named, `all` for every one, and writes tables, figures and rows to `out`.
 
     Cells that are done are not run again, whoever ran them. `jobs` run side by side, each in a process of its own.
-    With `choose`, options are first chosen on validation items. Without `run`, only what is done is shown.
+    With `choose`, the options of methods that are compared are first chosen on validation items. Without `run`, only
+    what is done is shown.
     """
     out = Path(out)
     named = check(what)
@@ -72,12 +75,13 @@ def reproduce(
     ledger, runner = Ledger(out), _Runner(setting, Ledger(out), jobs, on_cell)
     plans = {name: experiment(name).cells(setting) for name in named}
     if choose:
-        every = list(dict.fromkeys(cell for cells in plans.values() for cell in cells))
-        better, told = chosen(every, ledger, runner.run if run else lambda trials: None)
+        to_choose = {name: cells for name, cells in plans.items() if name not in _AS_THE_PRESET}
+        every = list(dict.fromkeys(cell for cells in to_choose.values() for cell in cells))
+        better, told = chosen(every, setting, ledger, runner.run if run else lambda trials: None)
         if told:
             _write(out / CHOICES, json.dumps(rounded(told), indent=1) + "\n")
         now = dict(zip(every, better, strict=True))
-        plans = {name: [now[cell] for cell in cells] for name, cells in plans.items()}
+        plans |= {name: [now[cell] for cell in cells] for name, cells in to_choose.items()}
     cells = list(dict.fromkeys(cell for planned in plans.values() for cell in planned))
     kept = sum(ledger.has(cell) for cell in cells)
     if run:
