@@ -12,6 +12,7 @@ import adsh
 from adsh.errors import InputError
 from adsh.experiments import EXPERIMENTS, Setting, choosing, networks, reproduce
 from adsh.experiments.ledger import Ledger
+from adsh.experiments.measure import fitted
 from adsh.experiments.run import experiment
 from adsh.experiments.setting import Data
 
@@ -208,3 +209,20 @@ def test_a_broken_record_is_named(tmp_path):
     (tmp_path / "cells" / f"{cell.name}.json").write_text("{")
     with pytest.raises(adsh.errors.FolderError, match="is no whole record"):
         Ledger(tmp_path).read(cell)
+
+
+@pytest.mark.parametrize("method", ["adsh", "dsh"])
+@pytest.mark.parametrize("share", [3, 1])
+def test_a_method_is_timed_on_as_many_points_as_its_cell_says(method, share):
+    """The whole database too, where a baseline would otherwise learn from the protocol's sample."""
+
+    class Watched:
+        def fit(self, given, known, train=None):
+            self.points = len(given if train is None else train)
+
+    data, model = Data(SETTING), Watched()
+    database = data.split(0).database
+    data._splits[0] = replace(data.split(0), training=database[::10])
+    points = len(database) // share
+    fitted(SETTING.cell(method, 8, 0, points), data, model)
+    assert model.points == points

@@ -31,8 +31,7 @@ class Cell:
     def name(self) -> str:
         """A name for a file, of its own for each cell."""
         parts = [self.method, f"{self.bits}bits", f"seed{self.seed}"]
-        shown = ((key, Path(value).name if key == "weights" else value) for key, value in self.options)
-        parts += [f"{key}={value}" for key, value in shown if value is not None]
+        parts += [f"{key}={value}" for key, value in shown_options(self) if value is not None]
         parts += [f"points={self.points}"] * (self.points is not None)
         parts += [part for part, usual in ((self.measure, "judged"), (self.asking, "queries")) if part != usual]
         return re.sub(r"[^A-Za-z0-9._=-]", "+", ",".join(parts).replace(",", "-"))
@@ -45,6 +44,11 @@ class Cell:
     def called(self) -> str:
         """As a paper would call it: COSDISH-D."""
         return called(self.method)
+
+
+def shown_options(cell: Cell) -> Options:
+    """Its options as others may read them: a file by its name, wherever it lies."""
+    return tuple((key, Path(value).name if key == "weights" else value) for key, value in cell.options)
 
 
 def called(method: str) -> str:

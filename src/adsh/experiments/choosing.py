@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..config import recipe
-from .cell import Cell, Options
+from .cell import Cell, Options, shown_options
 from .ledger import Ledger
 from .setting import Setting
 
@@ -45,7 +45,7 @@ def chosen(
             first = max(figures, key=lambda cell: figures[cell])
             best[kind] = first.options
             told += [
-                {"method": cell.method, "bits": cell.bits, "seed": cell.seed, "options": dict(cell.options),
+                {"method": cell.method, "bits": cell.bits, "seed": cell.seed, "options": dict(shown_options(cell)),
                  "map_validation": figure, "chosen": cell == first}
                 for cell, figure in figures.items()
             ]  # fmt: skip

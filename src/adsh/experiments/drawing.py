@@ -17,6 +17,7 @@ Part = tuple[str, Mapping[str, Mapping[Any, float]], str, str, str]  # title, li
 
 _MARKS = "os^Dv<>Phx*+"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_FEW = 6  # places on an axis that can all be named
 _OURS = "ADSH"  # drawn over the others, in a stronger line
 
 
@@ -42,12 +43,16 @@ def lines(series: Mapping[str, Mapping[Any, float]], x: str, y: str, **axes_opti
 
 
 def side_by_side(parts: Sequence[Part]) -> Figure:
-    """Panels, each with lines of its own."""
+    """Panels, each with lines of its own; where all show one figure, on one scale."""
     with style():
         figure, grid = _canvas(len(parts))
         for axes, (title, series, x, y, log) in zip(grid, parts, strict=True):
             draw_lines(axes, series, x, y, log=log)
             axes.set_title(title)
+        if len({y for *_, y, _ in parts}) == 1:
+            limits = [axes.get_ylim() for axes in grid]
+            for axes in grid:
+                axes.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
         _legend(figure, grid)
     return figure
 
@@ -58,11 +63,10 @@ def draw_lines(
     x: str,
     y: str,
     *,
-    ticks: Sequence[Any] = (),
     log: str = "",
     from_zero: bool = False,
 ) -> None:
-    """The lines of one panel; `log` names the axes that are logarithmic."""
+    """The lines of one panel; `log` names the axes that are logarithmic, and where x are few, all are marked."""
     for number, (name, points) in enumerate(series.items()):
         axes.plot(list(points), list(points.values()), **_line(name, number, marked=True))
     axes.set(xlabel=x, ylabel=y)
@@ -76,8 +80,9 @@ def draw_lines(
             axis.set_minor_formatter(_two_or_five if most < 100 * least else lambda value, _: "")
     if "y" not in log and from_zero:
         axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
-    if ticks:
-        axes.set_xticks(list(ticks))
+    measured = sorted({place for points in series.values() for place in points})
+    if "x" not in log and len(measured) <= _FEW:
+        axes.set_xticks(measured)
 
 
 def _power(value: float, _: float) -> str:

@@ -35,7 +35,7 @@ def _lengths(setting: Setting) -> list[int]:
 def show(setting: Setting, done: Done) -> Shown:
     """A table and a panel for each of the two."""
     tables, parts = [], []
-    for option, tried, called, log in (("gamma", GAMMAS, "gamma", "x"), ("samples", SAMPLES, "sampled points, m", "")):
+    for option, tried, called, log in (("gamma", GAMMAS, "gamma", "x"), ("samples", SAMPLES, "sampled points m", "")):
         found: dict[int, dict[float, list[float]]] = {
             bits: {value: [] for value in tried} for bits in _lengths(setting)
         }

@@ -40,11 +40,11 @@ def model_of(cell: Cell, data: Data) -> Any:
 def fitted(cell: Cell, data: Data, model: Any) -> tuple[Any, Any, float]:
     """The model trained on its part of the database; the database it was given, and the seconds it took."""
     items, (_, database, training) = data.seen_by(cell), data.sides(cell)
-    if cell.points is not None and cell.points < len(database):
+    if cell.points is not None:
         drawn = np.random.default_rng([cell.seed, 2]).choice(len(database), cell.points, replace=False)
+        training = database[np.sort(drawn)]
         if cell.method == "adsh" or cell.method.endswith("_d"):
-            database = database[np.sort(drawn)]  # these learn from all that they get
-        training = database if len(database) == cell.points else database[np.sort(drawn)]
+            database = training  # these learn from all that they get
     known, given = data.labels.take(database), at(items, database)
     started = time.perf_counter()
     if cell.method == "adsh":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from .cell import Cell
@@ -30,8 +31,12 @@ def show(setting: Setting, done: Done) -> Shown:
     """The table, with the appendix's own figures beside (they differ from those of its Table 1)."""
     beside = [(cell, {**record, "paper": _printed(setting, cell)}) for cell, record in done]
     started = {cell.option("network"): cell.option("weights") for cell, _ in done}
-    at_random = "alexnet" in started and started["alexnet"] is None
-    notes = ["AlexNet starts at random here: no weights of it were given."] * at_random
+    notes = ["All learn from the sampled training items."]
+    if "alexnet" in started:
+        given = started["alexnet"]
+        notes.append(f"AlexNet starts {f'from {Path(given).name}' if given else 'at random: no weights were given'}.")
+    if "dsh_net" in started:
+        notes.append("The network of DSH starts at random, as in its paper.")
     return Shown([map_table("networks", TITLE, beside, setting.bits, notes)])
 
 

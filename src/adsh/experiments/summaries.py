@@ -58,13 +58,19 @@ def rows_of(done: Done) -> dict[str, list[tuple[Cell, dict[str, Any]]]]:
 
 
 def seeds_in_words(done: Done) -> str:
-    """How many runs a figure is the mean of."""
-    seeds = sorted({cell.seed for cell, _ in done})
+    """How many runs a figure is the mean of; where methods have fewer than others, which."""
+    of_each: dict[str, set[int]] = {}
+    for cell, _ in done:
+        of_each.setdefault(cell.called, set()).add(cell.seed)
+    seeds = sorted(set().union(*of_each.values()))
     if len(seeds) <= 1:
         return "One run a figure" + (f" (seed {seeds[0]})." if seeds else ".")
-    return (
-        f"Means over {len(seeds)} seeds ({', '.join(map(str, seeds))}), ± the standard deviation, where all are done."
-    )
+    fewer: dict[int, list[str]] = {}
+    for name, mine in of_each.items():
+        if len(mine) < len(seeds):
+            fewer.setdefault(len(mine), []).append(name)
+    rest = "".join(f"; {count} for {', '.join(names)}" for count, names in sorted(fewer.items(), reverse=True))
+    return f"Means over {len(seeds)} seeds ({', '.join(map(str, seeds))}), ± the standard deviation{rest}."
 
 
 def curves(done: Done, lengths: Iterable[int], x: str, y: str) -> dict[int, dict[str, Curve]]:

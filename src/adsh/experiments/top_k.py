@@ -25,7 +25,7 @@ def show(setting: Setting, done: Done) -> Shown:
     headings = ["method", *(f"{bits} bits" for bits in setting.bits)]
     table = Table("top-k", f"Precision among the first {place:,}", headings, rows, [seeds_in_words(done)])
     by_place = drawing.panels(curves(done, setting.bits, "ks", "precision"), "items returned, k", "precision")
-    by_bits = drawing.lines(against, "bits", f"precision at {place:,}", ticks=setting.bits)
+    by_bits = drawing.lines(against, "bits", f"precision at {place:,}")
     return Shown(
         [table],
         {

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from ..config import Recipe
 from ..errors import InputError, TrainingError
 from .objective import Terms
+from .outputs import sums_there
 from .parts import Augment, by_part
 from .similarity import Indices
 from .spread import World
@@ -121,11 +122,14 @@ def learn(
     world.start_alike(network, step.average)
     set_up = 0.0
     if device.type == "cuda":
-        usual = min(recipe.batch_size, m)
-        mine = world.share(usual)
-        inputs = feed(table.draw(usual, np.random.default_rng(seed))[mine])
-        inputs = inputs if augment is None else augment(inputs, torch.Generator(device), mine, usual)
-        set_up = step.prepare(inputs, len(history), usual)
+        started = time.perf_counter()
+        for size in dict.fromkeys(np.diff([0, *cuts, m]).tolist()):  # the usual one, and that of the last batch
+            mine = world.share(size)
+            inputs = feed(table.draw(size, np.random.default_rng(seed))[mine])
+            inputs = inputs if augment is None else augment(inputs, torch.Generator(device), mine, size)
+            step.prepare(inputs, len(history), size)
+        sums_there(torch.zeros((m, table.bits), device=device), np.zeros(m, dtype=np.int64), 1)  # loads its kernels
+        set_up = time.perf_counter() - started
     for w in range(len(history), recipe.outer):
         started = time.perf_counter()
         step.outer(w)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import time
 import warnings
 from collections.abc import Callable
 
@@ -72,13 +71,12 @@ class Step:
         if self._parts is not None:
             self._parts.renew()
 
-    def prepare(self, inputs: Tensor, first: int, count: int) -> float:
-        """On a GPU, before outer iteration `first`: compiles, and has cuDNN choose; the seconds it took.
+    def prepare(self, inputs: Tensor, first: int, count: int) -> None:
+        """On a GPU, before outer iteration `first`: compiles for batches of this size, and has cuDNN choose for them.
 
-        The batch leaves no trace.
+        The first batch given is of the usual size; later ones, of others, are not compiled for. None leaves a trace.
         """
-        started = time.perf_counter()
-        self._usual = len(inputs)
+        self._usual = self._usual or len(inputs)
         self.network.train()
         before = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         try:
@@ -94,7 +92,6 @@ class Step:
             self._forward = self.network
         self.network.load_state_dict(before)
         torch.cuda.synchronize(self.device)
-        return time.perf_counter() - started
 
     def _outputs(self, inputs: Tensor, count: int) -> Tensor:
         """(b, c) U of this process's rows of a mini-batch of `count`."""
