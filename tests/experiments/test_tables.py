@@ -21,6 +21,16 @@ def test_the_papers_figure_and_the_difference_stand_beside():
     assert [isinstance(row[1], Best) for row in table.rows] == [True, False]
 
 
+def test_a_table_says_where_adsh_is_first_and_where_not():
+    figures = [record("adsh", 12, 0, 0.9), record("sdh_d", 12, 0, 0.91), record("adsh", 24, 0, 0.95)]
+    assert (
+        "ADSH is not first in every column; ahead of it: SDH-D by .0100 at 12 bits."
+        in map_table("t", "MAP", figures, [12, 24]).notes
+    )
+    ahead = map_table("t", "MAP", [*figures[2:], record("sdh_d", 24, 0, 0.91)], [24])
+    assert "ADSH is first in every column." in ahead.notes
+
+
 def test_a_length_that_is_not_done_has_a_dash():
     table = map_table("t", "MAP", [record("adsh", 12, 0, 0.9)], [12, 24])
     assert table.rows == [["ADSH", ".9000", ".8466", "+.0534", "–", "–", "–"]]

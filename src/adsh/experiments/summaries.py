@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,4 +106,18 @@ def map_table(name: str, title: str, done: Done, bits: Iterable[int], notes: Seq
         rows.append(cells)
     beside = ["paper", "diff."] if printed else []
     headings = ["method", *(text for b in bits for text in (f"{b} bits", *beside))]
-    return Table(name, title, headings, rows, [seeds_in_words(done), *notes])
+    ours = [first_or_not(found, bits)] if any(cell.method == "adsh" for cell, _ in done) and len(groups) > 1 else []
+    return Table(name, title, headings, rows, [seeds_in_words(done), *ours, *notes])
+
+
+def first_or_not(found: Mapping[tuple[str, int], Sequence[float]], bits: Sequence[int]) -> str:
+    """Where ADSH is first, and who is ahead of it elsewhere; `found` has the figures by row and length."""
+    behind = []
+    for b in bits:
+        of_each = {row: mean(figures) for (row, length), figures in found.items() if length == b and figures}
+        ours = max((figure for row, figure in of_each.items() if row.startswith("ADSH")), default=None)
+        if ours is not None and (best := max(of_each, key=lambda row: of_each[row])) and of_each[best] > ours:
+            behind.append(f"{best} by {share(of_each[best] - ours)} at {b} bits")
+    if not behind:
+        return "ADSH is first in every column."
+    return f"ADSH is not first in every column; ahead of it: {', '.join(behind)}."

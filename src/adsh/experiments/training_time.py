@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from ..config import recipe
@@ -10,7 +11,7 @@ from .cell import Cell
 from .measure import Record, about, fitted, model_of, training_time, version_of_code
 from .setting import Data, Setting, data_of
 from .shown import Shown
-from .summaries import Done, label, mean, seeds_in_words, share, values
+from .summaries import Done, label, mean, seeds_in_words, share
 from .tables import Table
 
 TITLE = "Training time"
@@ -71,37 +72,59 @@ def show(setting: Setting, done: Done) -> Shown:
     """Seconds by size, and MAP by seconds."""
     sized = [(cell, record) for cell, record in done if cell.points is not None]
     grown = [(cell, record) for cell, record in done if cell.points is None]
-    points = sorted({cell.points for cell, _ in sized if cell.points is not None})
-    names = list(dict.fromkeys(label(cell) for cell, _ in sized))
-    by_size = {
-        name: {n: mean([r["seconds"] for c, r in sized if label(c) == name and c.points == n]) for n in points}
-        for name in names
-    }
-    rows = [[name, *(f"{seconds:,.1f} s" for seconds in of_each.values())] for name, of_each in by_size.items()]
-    tables = [
-        Table("time", f"Time of {timed_iterations(setting)} iterations by the number of training points, "
-              f"{setting.bits[0]} bits", ["method", *(f"{n:,}" for n in points)], rows,
-              [seeds_in_words(sized), "Each iteration takes as long as the next. The baselines see every training "
-               "point in each of theirs, as in their papers; ADSH a sample of constant size, or all points where they "
-               "are fewer: with so few they see equally many."]),
+    by_size, by_time = _by_size(sized), _by_time(grown)
+    points = sorted({n for of_each in by_size.values() for n in of_each})
+    rows = [
+        [name, *(f"{of_each[n]:,.1f} s" if n in of_each else "–" for n in points)] for name, of_each in by_size.items()
+    ]
+    notes = [
+        seeds_in_words(sized), _ahead_or_not(by_size, points),
+        "Each iteration takes as long as the next. The baselines see every training point in each of theirs, as in "
+        "their papers; ADSH a sample of constant size, or all points where they are fewer: then all see equally many.",
     ]  # fmt: skip
-    by_time: dict[str, dict[float, float]] = {}
-    shown = []
-    for name in dict.fromkeys(label(cell) for cell, _ in grown):
-        mine = [(cell, record) for cell, record in grown if label(cell) == name]
-        points_of = {}
-        for outer in sorted({cell.option("outer") for cell, _ in mine}):
-            some = [(cell, record) for cell, record in mine if cell.option("outer") == outer]
-            points_of[mean(values(some, "seconds"))] = mean(values(some, "map_expected"))
-        by_time[name] = points_of
-        shown.append([name, *(f"{share(found)} in {seconds:,.1f} s" for seconds, found in points_of.items())])
-    wide = max((len(row) for row in shown), default=1)
-    shown = [[*row, *["–"] * (wide - len(row))] for row in shown]
-    headings = ["method", *(f"{part:.0%} of the iterations" for part in _SHARES[-(wide - 1) :])]
-    tables.append(Table("time-map", "MAP reached, and the training time it took", headings, shown))
+    title = f"Time of {timed_iterations(setting)} iterations by the number of training points, {setting.bits[0]} bits"
+    tables = [Table("time", title, ["method", *(f"{n:,}" for n in points)], rows, notes)]
+    lengths = _lengths(setting)
+    reached = [
+        [name, *(f"{share(of_each[outer][1])} in {of_each[outer][0]:,.1f} s" if outer in of_each else "–"
+                 for outer in lengths)]
+        for name, of_each in by_time.items()
+    ]  # fmt: skip
+    headings = ["method", *(f"{outer} iterations" for outer in lengths)]
+    tables.append(Table("time-map", "MAP reached, and the training time it took", headings, reached))
+    lines = {name: dict(sorted(of_each.values())) for name, of_each in by_time.items()}
     parts: list[drawing.Part] = [
         ("(a) by training points", by_size, "training points", "seconds", "xy"),
-        ("(b) MAP reached", by_time, "seconds", "MAP", "x"),
+        ("(b) MAP reached", lines, "seconds", "MAP", "x"),
     ]
     caption = "Training time: (a) against the number of training points, (b) with the MAP reached in it."
     return Shown(tables, {"time": (caption, drawing.side_by_side(parts))})
+
+
+def _by_size(sized: Done) -> dict[str, dict[int, float]]:
+    """Mean seconds of each method at each number of points it was timed with."""
+    found: dict[str, dict[int, list[float]]] = {}
+    for cell, record in sized:
+        found.setdefault(label(cell), {}).setdefault(cell.points or 0, []).append(record["seconds"])
+    return {name: {n: mean(seconds) for n, seconds in of_each.items()} for name, of_each in found.items()}
+
+
+def _by_time(grown: Done) -> dict[str, dict[int, tuple[float, float]]]:
+    """Mean seconds and mean MAP of each method at each number of iterations."""
+    found: dict[str, dict[int, list[tuple[float, float]]]] = {}
+    for cell, record in grown:
+        both = record["seconds"], record["map_expected"]
+        found.setdefault(label(cell), {}).setdefault(cell.option("outer"), []).append(both)
+    return {
+        name: {outer: (mean([s for s, _ in runs]), mean([m for _, m in runs])) for outer, runs in of_each.items()}
+        for name, of_each in found.items()
+    }
+
+
+def _ahead_or_not(by_size: dict[str, dict[int, float]], points: list[int]) -> str:
+    """Whether ADSH takes least at every size."""
+    if "ADSH" not in by_size:
+        return "ADSH is not among them."
+    ours, others = by_size["ADSH"], [of_each for name, of_each in by_size.items() if name != "ADSH"]
+    behind = [f"{n:,}" for n in points if n in ours and any(other.get(n, math.inf) <= ours[n] for other in others)]
+    return f"ADSH is not ahead at {', '.join(behind)} points." if behind else "ADSH is ahead at every size."
