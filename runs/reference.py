@@ -70,8 +70,9 @@ def main():
                 "map_stable": round(learned.map_stable, 5), "map_network": round(network.map_expected, 5),
                 "seconds": round(sum(r["seconds"] for r in model.history_), 2), "device": str(model.device_),
                 "commit": version_of_code(), "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
-                "size": given.size or model.recipe_.size, "k": given.k, "outer": model.recipe_.outer,
-                "compile": model.recipe_.compile,
+                "size": getattr(getattr(model.network_, "preprocess", None), "size", None), "k": given.k,
+                "outer": model.recipe_.outer, "compile": model.recipe_.compile,
+                "given": {**given.recipe, **given.options},  # in the place of the preset's and the network's own
                 "code_update_seconds": round(sum(r["code_update_seconds"] for r in model.history_), 3),
                 "distinct_codes": learned.distinct_codes,
             }  # fmt: skip

@@ -18,6 +18,7 @@ from .errors import InputError, first_line
 from .hamming.bits import Codes, pack
 from .learn.loop import network_outputs
 from .learn.spread import World
+from .networks.preprocess import Preprocess
 
 Which = NDArray[np.int64] | range
 
@@ -73,14 +74,19 @@ def told_weights(network: nn.Module) -> str | None:
     return str(loaded) if loaded else "random weights to start from" if hasattr(network, "preprocess") else None
 
 
-def try_out(network: nn.Module, feed: Feed, bits: int) -> None:
-    """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide."""
+def try_out(network: nn.Module, feed: Feed, bits: int, start_size: int = 0) -> None:
+    """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide.
+
+    So are those of images at `start_size`, where training is to begin with such.
+    """
     calibrate = getattr(network, "calibrate", None)
     spread = feed.items.spread()
     sample = feed(spread if calibrate is not None else spread[:2])  # thousands of large images would fill the memory
     if calibrate is not None:
         calibrate(sample)
     network.eval()
+    if start_size:
+        _try_smaller(network, sample[:2], start_size)
     try:
         with torch.inference_mode():
             width = tuple(network(sample[:2]).shape)
@@ -92,3 +98,18 @@ def try_out(network: nn.Module, feed: Feed, bits: int) -> None:
             f"the network gives outputs of shape {width} for {len(sample[:2])} items, but bits={bits} needs "
             f"{(len(sample[:2]), bits)}: make its last layer {bits} wide"
         )
+
+
+def _try_smaller(network: nn.Module, sample: Tensor, side: int) -> None:
+    resizes = getattr(network, "preprocess", None)
+    own = getattr(resizes, "size", None)
+    if not isinstance(resizes, Preprocess) or not isinstance(own, int):
+        raise InputError(f"start_size={side}: this network does not resize its images, leave it out")
+    resizes.size = side
+    try:
+        with torch.inference_mode():
+            network(sample)
+    except RuntimeError as problem:
+        raise InputError(f"start_size={side}: the network cannot take such images ({first_line(problem)})") from None
+    finally:
+        resizes.size = own

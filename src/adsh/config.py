@@ -9,9 +9,11 @@ fast             the shortest run to what was the best published MAP on CIFAR-10
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from math import inf
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from .errors import InputError
 
@@ -58,28 +60,51 @@ class Recipe:
     compile: bool | str = False  # on a GPU: a minute at first, then steps half as long; or a mode of torch.compile
 
     def __post_init__(self) -> None:
-        for name in ("samples", "outer", "inner", "batch_size", "sweeps", "parts"):
+        for name, (fits, made, wanted) in _CHECKS.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise InputError(f"{name}={value!r}: give a whole number of at least 1")
-            object.__setattr__(self, name, int(value))
-        side = "a side in pixels"
-        for name, wanted in (("size", side), ("start_size", side), ("fixed", "a number of blocks")):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-                raise InputError(f"{name}={value!r}: give {wanted}, or 0")
-            object.__setattr__(self, name, int(value))
-        if isinstance(self.start_share, bool) or not 0 <= self.start_share <= 1:
-            raise InputError(f"start_share={self.start_share!r}: give a share, 0 to 1")
-        for name in ("gamma", "lr", "soften"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < float("inf"):
-                raise InputError(f"{name}={value!r}: give a number of at least 0")
-            object.__setattr__(self, name, float(value))
+            if not fits(value):
+                raise InputError(f"{name}={value!r}: give {wanted}")
+            object.__setattr__(self, name, made(value))
+        if self.schedule == "log" and not (self.lr > 0 and self.lr_end > 0):
+            raise InputError(f"schedule='log' from lr={self.lr:g} to lr_end={self.lr_end:g}: both must be above 0")
 
     def target(self, bits: int) -> float:
         """What u.v of a similar pair aims at, as a share of c."""
         return float(min(1.0, (12 / bits) ** self.soften))
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < inf
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+# what fits, what is made of it, and what is asked for where it does not
+_Check = tuple[Callable[[Any], bool], Callable[[Any], Any], str]
+_COUNT: _Check = (lambda value: _whole(value) and value > 0, int, "a whole number of at least 1")
+_SIDE: _Check = (_whole, int, "a side in pixels, or 0")
+_AMOUNT: _Check = (_number, float, "a number of at least 0")
+_SHARE: _Check = (lambda value: _number(value) and value <= 1, float, "a share, 0 to 1")
+_SWITCH: _Check = (lambda value: isinstance(value, bool), _as_it_is, "True or False")
+_CHECKS: dict[str, _Check] = {
+    **dict.fromkeys(("samples", "outer", "inner", "batch_size", "sweeps", "parts"), _COUNT),
+    **dict.fromkeys(("size", "start_size"), _SIDE),
+    "fixed": (_whole, int, "a number of blocks, or 0"),
+    **dict.fromkeys(("gamma", "lr", "soften", "head_lr", "lr_end", "weight_decay"), _AMOUNT),
+    **dict.fromkeys(("start_share", "shift", "crop", "warmup", "ema"), _SHARE),
+    **dict.fromkeys(("signed", "reshuffle", "flip", "mirror", "bf16"), _SWITCH),
+    "head_std": (lambda value: value is None or _number(value), _as_it_is, "a number of at least 0, or None"),
+    "compile": (lambda value: isinstance(value, bool | str), _as_it_is, "True, False or a mode of torch.compile"),
+}
+for _name, _kind in get_type_hints(Recipe).items():
+    if get_origin(_kind) is Literal:
+        _CHECKS[_name] = (get_args(_kind).__contains__, str, f"one of {', '.join(get_args(_kind))}")
 
 
 # facts about the authors' programs: SGD without momentum, weight decay 5e-4, T_in 3, m 2000, batch 64

@@ -43,6 +43,7 @@ from .progress import Progress
 Indices = NDArray[np.int64]
 T = TypeVar("T")
 
+_OF_NAMED = {"size", "enlarge", "fixed", "head_std"}  # values of a recipe that a network is made with
 _GIVEN = ("gamma", "samples", "outer", "inner", "batch_size", "lr")
 _SHARED = (
     "bits", "network", "network_options", "preset", "recipe", "device", "seed", "progress", *_GIVEN,
@@ -138,7 +139,7 @@ class DeepModel(ABC):
                     self.features_ = seen
                 asked = as_items(seen)
             feed = Feed(asked, choice.device)
-            try_out(trained, feed, bits)
+            try_out(trained, feed, bits, recipe.start_size)
 
             def at_start(standing: Standing) -> None:
                 if store is not None and overwrite and world.first:
@@ -338,13 +339,18 @@ class DeepModel(ABC):
         if isinstance(self.network, nn.Module):
             if self.network_options:
                 raise InputError("network_options go with a network's name: set them on the module itself")
+            for name in sorted(_OF_NAMED & set(self.recipe or {})):
+                raise InputError(f"{name} goes with a network's name: set it on the module itself")
             return copy.deepcopy(self.network)
         options: dict[str, Any] = {}
+        given = self.network_options or {}
         if len(shape) == 3:
             options |= {"size": recipe.size} if recipe.size else {}
             options |= {"enlarge": recipe.enlarge} if recipe.enlarge != BILINEAR else {}
-            options |= {"fixed": recipe.fixed} if recipe.fixed else {}
-        network = self._built(self.network, shape, {**options, **(self.network_options or {})}, table.bits)
+            # what a preset leaves as it is must have been trained before
+            keep = recipe.fixed and (given.get("weights", True) is not None or "fixed" in (self.recipe or {}))
+            options |= {"fixed": recipe.fixed} if keep else {}
+        network = self._built(self.network, shape, {**options, **given}, table.bits)
         head = getattr(network, "head", None)
         if recipe.head_std is not None and isinstance(head, nn.Linear):
             nn.init.normal_(head.weight, std=recipe.head_std)

@@ -19,6 +19,7 @@ from .errors import AdshError, InputError, MissingExtraError, first_line
 from .method_run import Fitted
 from .methods.kernel import Kernel
 from .methods.ridge import Linear
+from .networks.lookup import scored
 from .onnx_folder import CODES, FEATURES, INPUTS, OUTPUTS
 
 OPSET = 18  # the first that resizes with antialiasing
@@ -39,11 +40,12 @@ class NetworkOutputs(nn.Module):
         x = ready(inputs)
         if self.mirror:
             x = torch.cat([x, x.flip(-1)])
+        scores, decide = scored(self.network)
         with seen_by_the_last_layer(self.network) as seen:
-            found = (self.network(x), *seen)
+            found = (scores(x), *seen)
         if self.mirror:
             found = tuple(values.reshape(2, -1, values.shape[1]).mean(0) for values in found)
-        return torch.tanh(found[0]), *found[1:]
+        return torch.tanh(decide(found[0])), *found[1:]
 
 
 class LinearOutputs(nn.Module):

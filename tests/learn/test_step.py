@@ -10,10 +10,12 @@ import adsh
 import adsh.networks.preprocess
 from adsh.config import Recipe
 from adsh.data.augment import RandomFlip, RandomResizedCrop, RandomShift, augmentation
+from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
 from adsh.learn.loop import network_outputs
 from adsh.learn.objective import Terms
-from adsh.learn.step import Step
+from adsh.learn.step import Step, _compiled
+from adsh.networks import create_network
 
 CPU = torch.device("cpu")
 
@@ -165,7 +167,7 @@ def test_images_are_smaller_in_the_first_outer_iterations_and_the_network_ends_a
 
     recipe = {"start_size": 8, "start_share": 0.5, "ema": 0.5, "bf16": False, "compile": False, "mirror": False}
     model = adsh.ADSH(8, network=Small(), outer=4, batch_size=24, recipe=recipe, device="cpu").fit(images, labels)
-    assert seen == [16, 8, 8, 16, 16]  # tried out, then trained
+    assert seen == [8, 16, 8, 8, 16, 16, 16]  # tried out at both, trained, and looked at once more
     seen.clear()
     model.encode(images)
     assert seen == [16]
@@ -177,3 +179,61 @@ def test_a_recipe_sets_the_side_of_images_and_the_user_before_it():
     for options, expected in ((None, 70), ({"size": 80}, 80)):
         model = adsh.ADSH(8, network_options=options, **settings).fit(images, np.arange(8) % 2)
         assert model.network_.preprocess.size == expected
+
+
+def test_training_that_diverges_in_its_last_step_is_told():
+    """The outputs of an iteration are from before its steps: only those after the last show it."""
+    rng = np.random.default_rng(0)
+    with pytest.raises(TrainingError, match="diverged in outer iteration 1.* lower lr, now 1e"):
+        adsh.ADSH(
+            8, network="mlp", outer=1, inner=1, samples=60, batch_size=60, lr=1e30, progress=False,
+            recipe={"optimizer": "sgd", "schedule": "constant", "warmup": 0.0},
+        ).fit(rng.normal(size=(60, 4)), np.arange(60) % 3)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("network", "side", "message"),
+    [
+        ("dsh_net", 16, "start_size=16: the network cannot take such images"),
+        ("tiny", 16, "start_size=16: this network does not resize its images, leave it out"),
+    ],
+)
+def test_a_side_to_start_with_is_tried_before_training(network, side, message):
+    images = np.random.default_rng(0).integers(0, 256, (30, 32, 32, 3), dtype=np.uint8)
+    with pytest.raises(InputError, match=message):
+        adsh.ADSH(8, network=network, outer=1, recipe={"start_size": side}).fit(images, np.arange(30) % 3)
+
+
+def test_what_a_network_is_made_with_is_not_for_a_module_that_is_made():
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 8))
+    images = np.zeros((30, 8, 8, 3), dtype=np.uint8)
+    with pytest.raises(InputError, match="size goes with a network's name: set it on the module itself"):
+        adsh.ADSH(8, network=module, recipe={"size": 32}).fit(images, np.arange(30) % 3)
+
+
+def test_a_preset_leaves_no_random_blocks_as_they_are():
+    images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), dtype=np.uint8)
+    model = adsh.ADSH(
+        8, network="efficientnet_lite0", preset="fast", outer=1, samples=6, batch_size=6, progress=False,
+        network_options={"weights": None, "size": 32},
+    ).fit(images, np.arange(12) % 3)  # fmt: skip
+    assert model.recipe_.fixed
+    assert all(weight.requires_grad for weight in model.network_.parameters())
+
+
+def test_a_module_of_ones_own_is_compiled_whole(monkeypatch):
+    """One with `features` and `head` of its own may do more than the one after the other."""
+
+    class Own(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.features, self.head = torch.nn.Linear(4, 6), torch.nn.Linear(6, 8)
+
+        def forward(self, x):
+            return self.head(self.features(x).relu())
+
+    monkeypatch.setattr(torch, "compile", lambda module, mode: module)
+    own, x = Own(), torch.randn(5, 4)
+    assert torch.equal(_compiled(own, None)(x), own(x))
+    ours, images = create_network("dsh_net", 8, (32, 32, 3)), torch.rand(2, 3, 32, 32)
+    assert torch.equal(_compiled(ours, None)(images), ours(images))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from ..config import Recipe
 from ..errors import InputError, TrainingError
+from ..networks.lookup import scored
 from .objective import Terms
 from .outputs import sums_there
 from .parts import Augment, by_part
@@ -120,7 +121,7 @@ def learn(
         resume(standing)
         step.taken = len(history) * recipe.inner * step.batches
     world.start_alike(network, step.average)
-    set_up = 0.0
+    set_up, inputs = 0.0, cast(Tensor | None, None)
     if device.type == "cuda":
         started = time.perf_counter()
         for size in dict.fromkeys(np.diff([0, *cuts, m]).tolist()):  # the usual one, and that of the last batch
@@ -185,6 +186,9 @@ def learn(
         if after_outer:
             after_outer(standing)
     step.finish()
+    if inputs is not None:
+        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=step.bf16):
+            _check_finite(scored(network.eval())[0](inputs), recipe.outer - 1, recipe)  # what the last step did
     return history
 
 
@@ -199,17 +203,19 @@ def network_outputs(
 ) -> Iterator[Tensor]:
     """tanh(F) of the items at these indices in evaluation mode, a batch at a time.
 
-    With `mirror`, F is the mean over an image and its mirror image; with `bf16`, a GPU computes in that.
+    With `mirror`, F is the mean over an image and its mirror image, and a classifier decides by that; with `bf16`, a
+    GPU computes in that.
     """
     network.eval()
+    scores, decide = scored(network)
     size = int(getattr(network, "evaluation_batch", _EVALUATION_BATCH))  # large images come in smaller batches
     with torch.inference_mode():
         for inputs in _fed(feed, (np.asarray(indices[i : i + size]) for i in range(0, len(indices), size))):
             with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16 and inputs.is_cuda):
-                outputs = network(inputs).float()
+                outputs = scores(inputs).float()
                 if mirror and inputs.ndim == 4:
-                    outputs = (outputs + network(inputs.flip(-1)).float()) / 2
-            yield activation(outputs)
+                    outputs = (outputs + scores(inputs.flip(-1)).float()) / 2
+            yield activation(decide(outputs))
 
 
 def _fed(feed: Feed, batches: Iterable[Any]) -> Iterator[Tensor]:

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from ..config import Recipe
 from ..errors import AdshWarning, InputError, first_line
+from ..networks.backbone import Backbone
+from ..networks.lookup import scored
 from .parts import Parts
 from .spread import World
 
@@ -86,7 +88,7 @@ class Step:
                     self._outputs(inputs, count).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                     self.optimizer.zero_grad(set_to_none=True)
         except Exception as problem:
-            if self._forward is self.network:
+            if self._forward is self.network or isinstance(problem, torch.OutOfMemoryError):
                 raise
             warnings.warn(f"torch.compile does not work here ({first_line(problem)}): not compiled", AdshWarning, 3)
             self._forward = self.network
@@ -171,11 +173,12 @@ class _Sizes:
 
 def _compiled(network: nn.Module, mode: str | None) -> Callable[[Tensor], Tensor]:
     """The network compiled; where it tells its features from its last layer, only these, for codes of any length."""
-    features, head = getattr(network, "features", None), getattr(network, "head", None)
-    if not callable(features) or not isinstance(head, nn.Linear):
+    network, _ = scored(network)
+    if not isinstance(network, Backbone):  # a user's own may have parts of these names
         compiled: Callable[[Tensor], Tensor] = torch.compile(network, mode=mode)
         return compiled
-    body: Callable[[Tensor], Tensor] = torch.compile(features, mode=mode)
+    head = network.head
+    body: Callable[[Tensor], Tensor] = torch.compile(network.features, mode=mode)
 
     def forward(inputs: Tensor) -> Tensor:
         out: Tensor = head(body(inputs))

@@ -22,6 +22,7 @@ from ..config import Recipe
 from ..hamming.bits import Codes, pack
 from ..learn import LearnedCodes
 from ..learn.labels import LabelSets
+from ..networks.lookup import Lookup
 from .base import Indices, Signs, in_order, signs_of
 from .networked import Networked
 from .training_points import TrainingPoints
@@ -77,29 +78,6 @@ class Classifier(Networked):
             by_class = pack(self.network_.codes.cpu().numpy())
             coded[table.members] = by_class[np.searchsorted(self._sets, table.label_sets.ids)]
         self.code_table_ = LearnedCodes.of_codes(coded, self.bits)
-
-
-class Lookup(nn.Module):
-    """The network's outputs in training; afterwards the code of the largest."""
-
-    codes: Tensor  # (K, c) of +1/-1
-
-    def __init__(self, network: nn.Module, classes: int, bits: int) -> None:
-        super().__init__()
-        self.network = network
-        self.register_buffer("codes", torch.ones(classes, bits))
-        for part in ("calibrate", "features", "head", "preprocess", "evaluation_batch", "adsh_weights"):
-            if hasattr(network, part):
-                object.__setattr__(self, part, getattr(network, part))  # as parts of its own they would be saved twice
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(b, K) in training, (b, c) of +1/-1 in evaluation."""
-        outputs: Tensor = self.network(x)
-        if outputs.shape[1] != len(self.codes):
-            raise ValueError(
-                f"{outputs.shape[1]} outputs for {len(self.codes)} label sets: make its last layer so wide"
-            )
-        return outputs if self.training else self.codes[outputs.argmax(dim=1)]
 
 
 def far_apart(labels: LabelSets, bits: int, rng: np.random.Generator) -> NDArray[np.float32]:

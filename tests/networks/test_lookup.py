@@ -1,0 +1,50 @@
+"""A classifier that codes: it decides by the mean over an image and its mirror image, never between two classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from adsh.hamming.bits import unpack
+from adsh.learn.loop import network_outputs
+from adsh.methods import create
+from adsh.networks import create_network
+from adsh.networks.lookup import Lookup
+
+
+@pytest.fixture
+def split_minds():
+    """A network that sees the left half of an image and the right half apart, and images on which they disagree."""
+    torch.manual_seed(0)
+    images = torch.rand(40, 3, 8, 8)
+    network = Lookup(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 5)), 5, 12)
+    network.codes.copy_(torch.randn(5, 12).sign())
+    return network.eval(), images
+
+
+def test_a_mirrored_query_gets_the_code_of_one_class(split_minds):
+    network, images = split_minds
+    plain, mirrored = (network.network(x).detach() for x in (images, images.flip(-1)))
+    assert (plain.argmax(1) != mirrored.argmax(1)).any()
+    found = torch.cat(list(network_outputs(network, lambda i: images[i], range(40), mirror=True)))
+    expected = network.codes[(plain + mirrored).argmax(1)]
+    assert torch.equal(found, torch.tanh(expected))
+
+
+def test_a_classifier_of_images_gives_no_codes_but_those_of_its_classes():
+    rng = np.random.default_rng(0)
+    images, labels = rng.integers(0, 256, (120, 8, 8, 3), dtype=np.uint8), np.arange(120) % 6
+    model = create("classifier", bits=16, network="tiny", outer=2, recipe={"mirror": True}, progress=False)
+    model.fit(images, labels)
+    known = {tuple(code) for code in model.network_.codes.numpy().astype(int)}
+    assert {tuple(code) for code in unpack(model.encode(images), 16).astype(int)} <= known
+
+
+def test_the_network_within_says_how_many_images_at_once(monkeypatch):
+    network = create_network("dsh_net", 4, (32, 32, 3))
+    around = Lookup(network, 4, 8)
+    assert around.evaluation_batch == 32
+    monkeypatch.setattr(type(network), "evaluation_batch", property(lambda self: 512))  # as once it is on a GPU
+    assert around.evaluation_batch == 512
+    assert not hasattr(Lookup(torch.nn.Linear(2, 2), 2, 8), "evaluation_batch")
