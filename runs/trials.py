@@ -11,7 +11,7 @@ trainings of one recipe differ by .003 on 1,000 images, as much as most recipes 
 import json
 import sys
 import time
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +22,7 @@ import adsh
 from adsh.config import Recipe
 from adsh.data import open_source, prepare, split
 from adsh.evaluate import metrics
+from adsh.experiments.measure import version_of_code
 
 RECIPE = {field.name for field in fields(Recipe)}
 
@@ -61,6 +62,7 @@ def trial(settings):
         "seconds": round(sum(r["seconds"] for r in model.history_), 2),
         "images": model.recipe_.outer * model.recipe_.samples * model.recipe_.inner,
         "code_update_seconds": round(sum(r["code_update_seconds"] for r in model.history_), 3),
+        "recipe": asdict(model.recipe_), "commit": version_of_code(),
         "rows": len(model.code_table_.count), "held_out": len(asking), "device": str(model.device_),
     }  # fmt: skip
     for mirror in (False, True):

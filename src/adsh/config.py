@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from .errors import InputError
 
 COMPILED = "reduce-overhead"  # the mode of torch.compile that pays
+WORTH_COMPILING = 250_000  # items seen in training: fewer are seen sooner than a network is compiled
 
 
 @dataclass(frozen=True)

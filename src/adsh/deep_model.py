@@ -311,7 +311,10 @@ class DeepModel(ABC):
                 AdshWarning,
                 stacklevel=4,
             )
-        return replace(recipe, samples=min(recipe.samples, askers))
+        recipe = replace(recipe, samples=min(recipe.samples, askers))
+        if "compile" not in given and recipe.outer * recipe.inner * recipe.samples < config.WORTH_COMPILING:
+            recipe = replace(recipe, compile=False)
+        return recipe
 
     def _checkpoints(
         self,

@@ -8,7 +8,7 @@ import torch
 
 import adsh
 import adsh.networks.preprocess
-from adsh.config import Recipe
+from adsh.config import Recipe, recipe
 from adsh.data.augment import RandomFlip, RandomResizedCrop, RandomShift, augmentation
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
@@ -237,3 +237,13 @@ def test_a_module_of_ones_own_is_compiled_whole(monkeypatch):
     assert torch.equal(_compiled(own, None)(x), own(x))
     ours, images = create_network("dsh_net", 8, (32, 32, 3)), torch.rand(2, 3, 32, 32)
     assert torch.equal(_compiled(ours, None)(images), ours(images))
+
+
+@pytest.mark.parametrize(("given", "compiled"), [({}, False), ({"compile": True}, True)])
+def test_a_short_training_is_not_compiled_unless_asked(given, compiled):
+    images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), dtype=np.uint8)
+    model = adsh.ADSH(
+        8, network="dsh_net", outer=1, samples=6, batch_size=6, recipe=given, device="cpu", progress=False
+    ).fit(images, np.arange(12) % 3)
+    assert recipe("modern", "dsh_net").compile
+    assert bool(model.recipe_.compile) is compiled
