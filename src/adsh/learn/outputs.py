@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Sums = tuple[Floats, Floats, float]
+
+_PARTS = 64  # of a sum over Omega, side by side on a GPU: one long sum would keep one of its many processors busy
 
 
 class Outputs:
@@ -44,9 +47,10 @@ def sums_there(outputs: Tensor, groups: Indices, count: int) -> Sums:
     """The same, computed where the outputs are and fetched in one go."""
     import torch
 
-    outputs, device = outputs.double(), outputs.device
+    outputs, device, (m, bits) = outputs.double(), outputs.device, outputs.shape
     member = torch.as_tensor(groups, device=device) == torch.arange(count, device=device)[:, None]
+    left, parts = torch.cat([outputs.T, member.double()]), math.gcd(m, _PARTS)
+    products = left.reshape(bits + count, parts, -1).transpose(0, 1) @ outputs.reshape(parts, -1, bits)
     largest = outputs.abs().amax(0, keepdim=True)
-    fetched: Floats = torch.cat([outputs.T @ outputs, member.double() @ outputs, largest]).cpu().numpy()
-    bits = outputs.shape[1]
+    fetched: Floats = torch.cat([products.sum(0), largest]).cpu().numpy()
     return fetched[:bits], fetched[bits:-1], float(fetched[-1].max())
