@@ -5,6 +5,8 @@ authors-matlab   as the authors' MATLAB program does: V once an outer iteration,
 authors-pytorch  as the authors' PyTorch program does: V once an outer iteration, no reshuffling
 modern           the default: the best recipe found here, with values for each kind of network
 fast             the shortest run to what was the best published MAP on CIFAR-10
+
+Images come whole, at the network's side, in all; the authors' PyTorch program shows it the inner 224 of 256 pixels.
 """
 
 from __future__ import annotations
