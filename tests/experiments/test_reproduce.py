@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import adsh
 from adsh.errors import InputError
@@ -226,3 +227,15 @@ def test_a_method_is_timed_on_as_many_points_as_its_cell_says(method, share):
     points = len(database) // share
     fitted(SETTING.cell(method, 8, 0, points), data, model)
     assert model.points == points
+
+
+def test_features_of_pictures_in_files_are_enough_for_methods_on_features(tmp_path):
+    rng = np.random.default_rng(0)
+    for number in range(40):
+        (tmp_path / "photos" / "ab"[number % 2]).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(
+            tmp_path / "photos" / "ab"[number % 2] / f"{number}.png"
+        )
+    np.save(tmp_path / "features.npy", rng.normal(size=(40, 6)))
+    setting = Setting(str(tmp_path / "photos"), features=str(tmp_path / "features.npy"), bits=(4,), methods=("itq",))
+    assert reproduce(["table1"], setting, tmp_path / "out").failed == {}

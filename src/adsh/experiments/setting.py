@@ -151,7 +151,8 @@ class Data:
 
     @cached_property
     def _prepared(self) -> Any:
-        return made_ready(self.source, network=self.setting.network)
+        network = self.setting.network
+        return made_ready(self.source, network=None if network in ON_FEATURES else network)
 
     @cached_property
     def _images(self) -> Dataset | Any:
