@@ -44,6 +44,7 @@ class LoadedWeights:
 
     def __str__(self) -> str:
         parts = [f"weights from {self.source}: {len(self.filled)} tensors filled"]
+        parts[0] += f" ({_listed(self.filled)})" if self.filled and not self.complete else ""
         parts += [f"not filled: {_listed(self.not_filled)}"] * bool(self.not_filled)
         parts += [f"not used: {_listed(self.unused)}"] * bool(self.unused)
         return "; ".join(parts)
