@@ -22,6 +22,8 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "adsh": {"gamma": (20.0, 200.0, 2000.0)},
 }
 
+_FURTHER = 2  # rates beyond the grid, at most, where its end is best
+
 Run = Callable[[Sequence[Cell]], None]  # does those cells that are not done
 Kind = tuple[str, Any]  # a method, and the network it has
 
@@ -37,6 +39,10 @@ def chosen(
     kinds = {_kind(cell): cell for cell in reversed(cells)}
     trials = {kind: _trials(cell, setting) for kind, cell in reversed(kinds.items()) if _plain(kind[0]) in GRIDS}
     run([trial for of_kind in trials.values() for trial in of_kind])
+    for _ in range(_FURTHER):
+        beyond = {kind: _beyond(tried, ledger) for kind, tried in trials.items()}
+        run([trial for of_kind in beyond.values() for trial in of_kind])
+        trials = {kind: [*tried, *beyond[kind]] for kind, tried in trials.items()}
     best: dict[Kind, Options] = {}
     told = []
     for kind, tried in trials.items():
@@ -76,6 +82,20 @@ def _trials(cell: Cell, setting: Setting) -> list[Cell]:
         replace(model, options=tuple(sorted((dict(model.options) | options).items())), asking="validation")
         for options in combinations
     ]
+
+
+def _beyond(tried: Sequence[Cell], ledger: Ledger) -> list[Cell]:
+    """One rate more, where the best so far is the smallest or the largest of those tried."""
+    figures = {cell.option("lr"): record["map_expected"] for cell, record in ledger.done(tried)}
+    if len(figures) < 2 or None in figures:
+        return []
+    rates = sorted(figures)
+    best = max(figures, key=lambda rate: figures[rate])
+    if best not in (rates[0], rates[-1]):
+        return []
+    step = rates[0] / rates[1] if best == rates[0] else rates[-1] / rates[-2]
+    further = tuple(sorted((dict(tried[0].options) | {"lr": float(f"{best * step:.3g}")}).items()))
+    return [replace(tried[0], options=further)]
 
 
 def _over(cell: Cell, best: Options | None) -> Options:
