@@ -35,7 +35,7 @@ from .learn.loop import Record, Slopes, Standing, Table, learn
 from .learn.spread import World
 from .learn.step import Activation
 from .model_folder import check_target, write
-from .networks import create_network
+from .networks import AS_THEY_ARE, create_network
 from .networks.frozen import Frozen
 from .networks.preprocess import BILINEAR
 from .progress import Progress
@@ -43,7 +43,7 @@ from .progress import Progress
 Indices = NDArray[np.int64]
 T = TypeVar("T")
 
-_OF_NAMED = {"size", "enlarge", "fixed", "head_std"}  # values of a recipe that a network is made with
+_OF_NAMED = {"size", "enlarge", "centre", "fixed", "head_std"}  # values of a recipe that a network is made with
 _GIVEN = ("gamma", "samples", "outer", "inner", "batch_size", "lr")
 _SHARED = (
     "bits", "network", "network_options", "preset", "recipe", "device", "seed", "progress", *_GIVEN,
@@ -350,6 +350,8 @@ class DeepModel(ABC):
         if len(shape) == 3:
             options |= {"size": recipe.size} if recipe.size else {}
             options |= {"enlarge": recipe.enlarge} if recipe.enlarge != BILINEAR else {}
+            crops = self.network.removeprefix(config.PREFIX) not in AS_THEY_ARE or "centre" in (self.recipe or {})
+            options |= {"centre": recipe.centre} if recipe.centre < 1 and crops else {}
             # what a preset leaves as it is must have been trained before
             keep = recipe.fixed and (given.get("weights", True) is not None or "fixed" in (self.recipe or {}))
             options |= {"fixed": recipe.fixed} if keep else {}

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 import adsh
 from adsh import create_network
+from adsh.config import recipe
 from adsh.errors import InputError, MissingExtraError
 from adsh.networks.preprocess import Preprocess
 
@@ -48,13 +49,36 @@ def test_enlarging_is_bilinear_shrinking_is_antialiased_and_the_right_size_is_le
     assert torch.equal(plain(x), shrunk)
 
 
+def test_the_centre_of_an_image_is_taken_as_the_authors_program_does():
+    """Resized to 256, of which the inner 224 are seen: 16 pixels of rim on each side."""
+    x = torch.rand(2, 3, 40, 30)
+    resized = Preprocess(256)(x)
+    cropped = Preprocess(224)
+    cropped.centre = recipe("authors-pytorch", "alexnet").centre
+    assert torch.equal(cropped(x), resized[..., 16:240, 16:240])
+    as_it_is = Preprocess(None)
+    as_it_is.centre = 0.5
+    assert as_it_is(x).shape == x.shape
+
+
+@pytest.mark.parametrize("network", ["tiny", "dsh_net", "frozen:tiny"])
+def test_the_authors_preset_takes_the_centre_where_the_network_resizes(network):
+    images = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
+    model = adsh.ADSH(8, network=network, preset="authors-pytorch", outer=1, progress=False)
+    model.fit(images, np.arange(20) % 2)
+    assert getattr(getattr(model.network_, "preprocess", None), "centre", None) == (
+        0.875 if network == "dsh_net" else None
+    )
+
+
 def test_how_a_model_enlarges_is_its_own_after_loading(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (20, 16, 16, 3), dtype=np.uint8)
-    recipe = {"enlarge": "bicubic", "outer": 1, "samples": 16}
+    recipe = {"enlarge": "bicubic", "centre": 0.75, "outer": 1, "samples": 16}
     model = adsh.ADSH(8, network="dsh_net", recipe=recipe, progress=False).fit(images, np.arange(20) % 2)
     model.save(tmp_path / "model")
     again = adsh.load(tmp_path / "model")
     assert again.network_.preprocess.enlarge == "bicubic"
+    assert again.network_.preprocess.centre == 0.75
     assert np.array_equal(again.encode(images), model.encode(images))
 
 
@@ -79,6 +103,8 @@ def test_fixed_blocks_of_efficientnet_lite_are_not_trained():
 
 
 def test_a_way_of_enlarging_that_is_none_is_refused():
+    with pytest.raises(InputError, match="centre=0: give the share of the side to keep"):
+        create_network("dsh_net", 12, (32, 32, 3), centre=0)
     with pytest.raises(InputError, match="enlarge='nearest': choose bilinear or bicubic"):
         create_network("dsh_net", 12, (32, 32, 3), enlarge="nearest")
     with pytest.raises(InputError, match="network 'cnn_f' does not resize images that way"):

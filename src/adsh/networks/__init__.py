@@ -8,7 +8,7 @@ A network may have `calibrate(sample)`, called once before training with a batch
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..config import PREFIX
 from ..errors import AdshWarning, InputError
 from ..hamming.bits import check_bits
 from .frozen import freeze
-from .preprocess import Preprocess, check_enlarge
+from .preprocess import Preprocess, check_centre, check_enlarge
 from .weights import LoadedWeights, load_pretrained, load_weights
 
 __all__ = ["NETWORKS", "LoadedWeights", "create_network", "input_size", "load_weights"]
@@ -54,15 +54,19 @@ _NETWORKS = {
 }
 _TIMM, _OF_THE_TOP = "timm:", ("hidden", "noise")  # options of frozen.freeze
 
+_WAYS: dict[str, Callable[[Any], Any]] = {"enlarge": check_enlarge, "centre": check_centre}  # to resize
+
 NETWORKS = tuple(_NETWORKS)
+AS_THEY_ARE = ("tiny", "cnn_f")  # take images so, or resize them in a way of their own
 
 
 def create_network(name: str, bits: int, input_shape: Sequence[int], **options: Any) -> nn.Module:
     """A network by name, for items of this shape: (d,) features or (H, W, channels) images.
 
-    Options are the network's own (for images mostly `size`, the side they are resized to on the device; and
-    `enlarge`, how, where they are smaller: "bilinear" or "bicubic"), and `weights`: "pretrained", the path of a weight
-    file, or None for a random start. EfficientNet-Lite and timm's networks start pretrained, the others at random.
+    Options are the network's own (for images mostly `size`, the side they are resized to on the device; `enlarge`, how,
+    where they are smaller: "bilinear" or "bicubic"; `centre`, the share of the side to keep), and `weights`:
+    "pretrained", the path of a weight file, or None for a random start. EfficientNet-Lite and timm's networks start
+    pretrained, the others at random.
     `adsh_weights` of the network tells what was filled.
     "frozen:NAME" is the network NAME left as it is with an mlp on its features, of `hidden` units.
     """
@@ -75,7 +79,8 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
         use = f"{', '.join(other[:-1])} or {other[-1]}"
         raise InputError(f"network {name!r} takes {wanted}, but an item has shape {shape}: use {use}")
     given = dict(options)
-    weights, enlarge = given.pop("weights", entry.weights), given.pop("enlarge", None)
+    weights = given.pop("weights", entry.weights)
+    ways = {option: given.pop(option) for option in _WAYS if given.get(option) is not None}
     if not (weights is None or isinstance(weights, str | Path)):
         raise InputError(f'weights={weights!r}: give "pretrained", the path of a weight file, or None')
     if name.startswith(_TIMM):
@@ -85,12 +90,12 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
         network: nn.Module = module.build(bits, shape, **entry.arguments, **given)
     except TypeError as problem:
         raise InputError(f"network {name!r} cannot be made with {given}: {problem}") from None
-    if enlarge is not None:
-        given["enlarge"] = enlarge
+    for option, value in ways.items():
         preprocess = getattr(network, "preprocess", None)
         if not isinstance(preprocess, Preprocess):
-            raise InputError(f"enlarge={enlarge!r}: network {name!r} does not resize images that way, leave it out")
-        preprocess.enlarge = check_enlarge(enlarge)
+            raise InputError(f"{option}={value!r}: network {name!r} does not resize images that way, leave it out")
+        setattr(preprocess, option, _WAYS[option](value))
+    given |= ways
     # A saved model makes its network from this and then fills it with its own weights.
     start = {} if entry.weights is None else {"weights": None}
     network.adsh_spec = {"name": name, "options": {**given, **start}}  # type: ignore[assignment]  # not a module

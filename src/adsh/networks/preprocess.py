@@ -17,8 +17,9 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 class Preprocess(nn.Module):
     """(b, 3 or 1, H, W) images in 0 .. 1 to the (b, 3, size, size) that the weights were trained on.
 
-    size None leaves the size as it is; the aspect is not kept; `enlarge` says how it grows. (x - mean) / std comes
-    first: it commutes with the resizing, and the images at hand are mostly the smaller ones.
+    size None leaves the size as it is; the aspect is not kept; `enlarge` says how it grows. Of `centre` below 1, images
+    are made that much larger, and their centre is taken. (x - mean) / std comes first: it commutes with the resizing,
+    and the images at hand are mostly the smaller ones.
     """
 
     mean: Tensor
@@ -27,7 +28,7 @@ class Preprocess(nn.Module):
     def __init__(self, size: int | None, mean: Sequence[float] = IMAGENET_MEAN, std: Sequence[float] = IMAGENET_STD):
         super().__init__()
         self.size = check_size(size)
-        self.enlarge = BILINEAR
+        self.enlarge, self.centre = BILINEAR, 1.0
         # Not part of the weights: published files have no such keys.
         self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1), persistent=False)
         self.register_buffer("scale", 1 / torch.tensor(std).view(-1, 1, 1), persistent=False)
@@ -35,11 +36,17 @@ class Preprocess(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Images ready for the first convolution."""
         # the means have three channels: grey gets them too
-        return resize((x - self.mean) * self.scale, self.size, self.enlarge)
+        x = (x - self.mean) * self.scale
+        if self.size is None or self.centre == 1:
+            return resize(x, self.size, self.enlarge)
+        side = round(self.size / self.centre)
+        rim = (side - self.size) // 2
+        inner = slice(rim, rim + self.size)
+        return resize(x, side, self.enlarge)[..., inner, inner]
 
     def extra_repr(self) -> str:
         """What print(network) shows."""
-        return f"size={self.size}, enlarge={self.enlarge}"
+        return f"size={self.size}, enlarge={self.enlarge}, centre={self.centre:g}"
 
 
 def check_size(size: object) -> int | None:
@@ -56,6 +63,13 @@ def check_enlarge(how: object) -> str:
     if how not in (BILINEAR, BICUBIC):
         raise InputError(f"enlarge={how!r}: choose {BILINEAR} or {BICUBIC}")
     return str(how)
+
+
+def check_centre(share: object) -> float:
+    """`share` as given, where it can be the share of an image's side that is kept."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+        raise InputError(f"centre={share!r}: give the share of the side to keep, above 0 and up to 1")
+    return float(share)
 
 
 def resize(x: Tensor, size: int | None, enlarge: str = BILINEAR) -> Tensor:
