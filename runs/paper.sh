@@ -3,15 +3,17 @@
 #     runs/paper.sh cpu     the methods without a network, on features: hours on 2 cores
 #     runs/paper.sh gpu     ADSH and the deep methods, on images: a GPU
 #     runs/paper.sh show    tables and figures of whatever is done
+#     runs/paper.sh features  all methods on the same features, ADSH and the deep ones with an mlp; an hour or two on a CPU
 # More goes to adsh reproduce: --seeds 5, --jobs 2, --choose. $ADSH_DATA/cifar10 holds the images and lite0_512.npy;
-# $ALEXNET names a weight file of AlexNet, for DHN with the network of its paper.
+# $ALEXNET names a weight file of AlexNet, for DHN with the network of its paper; $DATASET is cifar10 unless set; $OUTER
+# is for more iterations than the preset's, where items have several labels.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 part=$1
 shift
 common=(--dataset "${DATASET:-cifar10}" --network efficientnet_lite0 --preset "${PRESET:-fast}" --features "$ADSH_DATA/${DATASET:-cifar10}/lite0_512.npy" ${ALEXNET:+--alexnet "$ALEXNET"})
-[ "${DATASET:-cifar10}" != coco17 ] || common+=(--outer 60)  # several labels an image take longer to learn
+[ -z "${OUTER:-}" ] || common+=(--outer "$OUTER")
 reproduce() { python -m adsh reproduce "${common[@]}" "$@"; }
 only() { for name in "$@"; do printf -- '--method %s ' "$name"; done; }
 case $part in
@@ -28,4 +30,13 @@ gpu)
     reproduce new-items cases "$@" $(only adsh)
     ;;
 show) reproduce all --no-run --choose "$@" ;;
+features)
+    name=${DATASET:-cifar10}
+    on_features() { python -m adsh reproduce --dataset "$name" --features "$ADSH_DATA/$name/lite0_512.npy" --out "results/$name-features" "$@"; }
+    on_features table1 table2 "$@" $(only itq sdh sdh_d lin_lin cosdish lfh cosdish_d lfh_d lin_v fasth)
+    on_features table1 table2 --choose "$@" $(only adsh dsh dhn dpsh classifier_d)
+    on_features time --choose "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)  # with nothing else running
+    on_features new-items "$@"
+    on_features table1 table2 top-k pr time columns ties new-items --no-run --choose "$@"
+    ;;
 esac

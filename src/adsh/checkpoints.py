@@ -12,6 +12,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
+from .config import Recipe
 from .data.fingerprint import Fingerprint, differences
 from .errors import FolderError, InputError, first_line
 from .files import replacing_file
@@ -117,7 +119,9 @@ class Checkpoints:
 
     def _check_same(self, path: Path, header: dict[str, Any]) -> None:
         data = differences(self._data, header["data"])
-        other = data + differences(self._configuration, header["configuration"])
+        # values that a recipe did not have then are as they were before there was a choice
+        before = {name: str(value) for name, value in asdict(Recipe()).items()}
+        other = data + differences(self._configuration, {**before, **header["configuration"]})
         if other:
             kind = "was made with other data" if data else "is of another configuration"
             raise InputError(f"{path} {kind}: {'; '.join(other)}. Resume with the same, or train anew elsewhere")

@@ -18,7 +18,6 @@ from .errors import InputError, first_line
 from .hamming.bits import Codes, pack
 from .learn.loop import network_outputs
 from .learn.spread import World
-from .networks.preprocess import Preprocess
 
 Which = NDArray[np.int64] | range
 
@@ -103,13 +102,13 @@ def try_out(network: nn.Module, feed: Feed, bits: int, start_size: int = 0) -> N
 def _try_smaller(network: nn.Module, sample: Tensor, side: int) -> None:
     resizes = getattr(network, "preprocess", None)
     own = getattr(resizes, "size", None)
-    if not isinstance(resizes, Preprocess) or not isinstance(own, int):
+    if resizes is None or not isinstance(own, int):
         raise InputError(f"start_size={side}: this network does not resize its images, leave it out")
     resizes.size = side
     try:
         with torch.inference_mode():
             network(sample)
-    except RuntimeError as problem:
+    except (RuntimeError, ValueError) as problem:
         raise InputError(f"start_size={side}: the network cannot take such images ({first_line(problem)})") from None
     finally:
         resizes.size = own

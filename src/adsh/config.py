@@ -94,6 +94,7 @@ _SIDE: _Check = (_whole, int, "a side in pixels, or 0")
 _AMOUNT: _Check = (_number, float, "a number of at least 0")
 _SHARE: _Check = (lambda value: _number(value) and value <= 1, float, "a share, 0 to 1")
 _SWITCH: _Check = (lambda value: isinstance(value, bool), _as_it_is, "True or False")
+_MODES = ("default", COMPILED, "max-autotune", "max-autotune-no-cudagraphs")  # of torch.compile
 _CHECKS: dict[str, _Check] = {
     **dict.fromkeys(("samples", "outer", "inner", "batch_size", "sweeps", "parts"), _COUNT),
     **dict.fromkeys(("size", "start_size"), _SIDE),
@@ -103,7 +104,11 @@ _CHECKS: dict[str, _Check] = {
     **dict.fromkeys(("signed", "reshuffle", "flip", "mirror", "bf16"), _SWITCH),
     "centre": (lambda value: _number(value) and 0 < value <= 1, float, "a share above 0, up to 1"),
     "head_std": (lambda value: value is None or _number(value), _as_it_is, "a number of at least 0, or None"),
-    "compile": (lambda value: isinstance(value, bool | str), _as_it_is, "True, False or a mode of torch.compile"),
+    "compile": (
+        lambda value: isinstance(value, bool) or value in _MODES,
+        _as_it_is,
+        f"True, False or one of {', '.join(_MODES)}",
+    ),
 }
 for _name, _kind in get_type_hints(Recipe).items():
     if get_origin(_kind) is Literal:

@@ -366,6 +366,10 @@ class DeepModel(ABC):
         """A network by name; of outputs as wide as the table has them in training, of `bits` to code with."""
         return create_network(name, width, shape, **options)
 
+    def _around(self, network: nn.Module, width: int) -> nn.Module:
+        """A user's module as it was saved."""
+        return network
+
     def _width(self, tensors: dict[str, Tensor]) -> int:
         """That width, of a network saved as these tensors."""
         return self.bits

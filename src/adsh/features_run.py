@@ -263,12 +263,12 @@ def _network(name: str, shape: tuple[int, ...], weights: str | None) -> nn.Modul
 
 
 def _of_weights(network: nn.Module) -> Fingerprint:
-    """A digest of all but the last layer."""
+    """A digest of all but the last layer, and what is done to images first."""
     digest = blake2b(digest_size=16)
     for name, tensor in network.state_dict().items():
         if not name.startswith(("head.", "top.", "backbone.head.")):
             digest.update(name.encode() + tensor.cpu().numpy().tobytes())
-    return {"weights": digest.hexdigest()}
+    return {"weights": digest.hexdigest(), "images": repr(getattr(network, "preprocess", None))}
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -186,7 +186,7 @@ def _code_arrays(model: DeepModel) -> dict[str, NDArray[Any]]:
 def _network(model: DeepModel, folder: Path, config: dict[str, Any], given: nn.Module | None) -> nn.Module:
     spec, tensors = config["network"], load_tensors(folder / WEIGHTS)
     if given is not None:
-        network = given
+        network = model._around(given, model._width(tensors))
     elif spec is None:
         name = config["params"]["network"]
         raise FolderError(f"the model was fitted with a module of your own, {name}: load(folder, network=…) needs it")

@@ -13,7 +13,7 @@ import adsh
 from adsh.errors import InputError
 from adsh.experiments import EXPERIMENTS, Setting, choosing, networks, reproduce
 from adsh.experiments.ledger import Ledger
-from adsh.experiments.measure import fitted
+from adsh.experiments.measure import fitted, model_of
 from adsh.experiments.run import experiment
 from adsh.experiments.setting import Data
 
@@ -257,3 +257,23 @@ def test_features_of_pictures_in_files_are_enough_for_methods_on_features(tmp_pa
     np.save(tmp_path / "features.npy", rng.normal(size=(40, 6)))
     setting = Setting(str(tmp_path / "photos"), features=str(tmp_path / "features.npy"), bits=(4,), methods=("itq",))
     assert reproduce(["table1"], setting, tmp_path / "out").failed == {}
+
+
+def test_a_smaller_rate_is_tried_where_all_but_the_smallest_failed(tmp_path):
+    setting, ledger = replace(CHEAP, network="mlp", preset="fast", methods=("dsh",), bits=(8,)), Ledger(tmp_path)
+
+    def run(cells):
+        for cell in cells:
+            if cell.option("lr") < 0.001:
+                ledger.write(cell, {"map_expected": 0.5 - cell.option("lr")})
+
+    _, told = choosing.chosen(experiment("table1").cells(setting), setting, ledger, run)
+    assert [one["options"]["lr"] for one in told] == [0.0006, 0.0002, 0.0000667]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_cells_that_are_compared_are_compiled_alike_however_long_they_train(compiled):
+    setting = replace(SETTING, network="dsh_net", preset="modern", compile=compiled)
+    for outer in (1, 99):
+        model = model_of(setting.cell("dsh", 8, 0, outer=outer), Data(setting))
+        assert model.recipe == {"compile": "reduce-overhead"}

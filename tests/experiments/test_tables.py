@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from adsh.experiments import training_time
 from adsh.experiments.cell import Cell
 from adsh.experiments.paper import MAP, printed
 from adsh.experiments.summaries import map_table
@@ -23,12 +26,34 @@ def test_the_papers_figure_and_the_difference_stand_beside():
 
 def test_a_table_says_where_adsh_is_first_and_where_not():
     figures = [record("adsh", 12, 0, 0.9), record("sdh_d", 12, 0, 0.91), record("adsh", 24, 0, 0.95)]
-    assert (
-        "ADSH is not first in every column; ahead of it: SDH-D by .0100 at 12 bits."
-        in map_table("t", "MAP", figures, [12, 24]).notes
-    )
+    behind = map_table("t", "MAP", figures, [12])
+    assert "ADSH is not first in every column; ahead of it: SDH-D by .0100 at 12 bits." in behind.notes
     ahead = map_table("t", "MAP", [*figures[2:], record("sdh_d", 24, 0, 0.91)], [24])
     assert "ADSH is first in every column." in ahead.notes
+    part = map_table("t", "MAP", [*figures[2:], record("sdh_d", 24, 0, 0.91), record("sdh_d", 12, 0, 0.9)], [12, 24])
+    assert "ADSH is first in every column; 12 bits are not compared yet." in part.notes
+    alone = map_table("t", "MAP", [record("sdh_d", 12, 0, 0.9), record("adsh", 24, 0, 0.9)], [12, 24])
+    assert "ADSH is not compared yet." in alone.notes
+
+
+def test_a_table_says_which_methods_have_fewer_runs():
+    figures = [record("adsh", 12, seed, 0.9) for seed in (0, 1, 2)] + [record("adsh", 24, 0, 0.9)]
+    figures += [record("itq", 12, seed, 0.2) for seed in (0, 1, 2)]
+    notes = map_table("t", "MAP", figures, [12, 24]).notes
+    assert notes[0] == "Means over 3 seeds (0, 1, 2), ± the standard deviation; 1 for ADSH."
+
+
+@pytest.mark.parametrize(
+    ("by_size", "told"),
+    [
+        ({"ADSH": {5: 1.0, 9: 1.0}, "DSH": {5: 2.0, 9: 3.0}}, "ADSH is ahead at every size."),
+        ({"ADSH": {5: 1.0, 9: 1.0}, "DSH": {5: 1.0, 9: 3.0}}, "ADSH is not ahead at 5 points."),
+        ({"ADSH": {9: 1.0}, "DSH": {5: 2.0, 9: 3.0}}, "ADSH is ahead at every size compared so far."),
+        ({"ADSH": {5: 1.0, 9: 1.0}}, "ADSH is not compared yet."),
+    ],
+)
+def test_the_time_says_where_adsh_is_ahead(by_size, told):
+    assert training_time._ahead_or_not(by_size, [5, 9]) == told
 
 
 def test_a_length_that_is_not_done_has_a_dash():

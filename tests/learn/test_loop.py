@@ -1,9 +1,11 @@
 import copy
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 import torch
 
+from adsh.checkpoints import Checkpoints
 from adsh.config import PRESETS, Recipe, recipe
 from adsh.data import as_items
 from adsh.data.feed import Feed
@@ -367,3 +369,13 @@ def test_values_outside_their_range_are_refused(values):
 def test_an_unknown_preset_lists_those_there_are():
     with pytest.raises(InputError, match="authors-matlab"):
         recipe("modem", "mlp")
+
+
+def test_a_checkpoint_of_before_a_value_of_a_recipe_is_as_its_default(tmp_path):
+    now = asdict(Recipe(centre=1.0))
+    before = {name: str(value) for name, value in now.items() if name != "centre"}
+    Checkpoints(tmp_path, 1, now, {})._check_same(tmp_path, {"data": {}, "configuration": before})
+    with pytest.raises(InputError, match=r"another configuration: centre 0.5, not 1.0"):
+        Checkpoints(tmp_path, 1, {**now, "centre": 0.5}, {})._check_same(
+            tmp_path, {"data": {}, "configuration": before}
+        )

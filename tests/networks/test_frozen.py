@@ -138,3 +138,15 @@ def test_a_place_that_cannot_be_saved_to_is_told_before_the_features_are_seen(ph
     with pytest.raises(adsh.AdshError, match="is a file"):
         adsh.ADSH(8, **settings).fit(*photos, save_to=tmp_path / "file", callback=Watcher())
     assert seen == []
+
+
+def test_features_of_images_seen_otherwise_are_made_anew(tmp_path):
+    """The weights are the same, but one preset takes the centre of an image."""
+    images = np.random.default_rng(0).integers(0, 256, (30, 32, 32, 3), dtype=np.uint8)
+    seen = []
+    for preset in ("paper", "authors-pytorch", "paper"):
+        model = adsh.ADSH(8, network="frozen:dsh_net", preset=preset, outer=1, progress=False)
+        model.fit(images, np.arange(30) % 3, features=tmp_path / "features.npy")
+        seen.append(np.array(model.features_))
+    assert not np.allclose(seen[0], seen[1])
+    assert np.array_equal(seen[0], seen[2])

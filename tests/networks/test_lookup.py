@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import adsh
 from adsh.hamming.bits import unpack
 from adsh.learn.loop import network_outputs
 from adsh.methods import create
@@ -48,3 +49,19 @@ def test_the_network_within_says_how_many_images_at_once(monkeypatch):
     monkeypatch.setattr(type(network), "evaluation_batch", property(lambda self: 512))  # as once it is on a GPU
     assert around.evaluation_batch == 512
     assert not hasattr(Lookup(torch.nn.Linear(2, 2), 2, 8), "evaluation_batch")
+
+
+def test_a_preset_that_collects_outputs_anew_gets_scores(tmp_path):
+    rng = np.random.default_rng(0)
+    features, labels = rng.normal(size=(60, 6)), np.arange(60) % 5
+    model = create("classifier", bits=12, network="linear", preset="paper", outer=2, progress=False)
+    assert len(np.unique(model.fit(features, labels).database_codes_, axis=0)) <= 5
+
+
+def test_a_classifier_with_a_module_of_ones_own_is_loaded_with_it(tmp_path):
+    rng = np.random.default_rng(0)
+    features, labels = rng.normal(size=(60, 6)).astype(np.float32), np.arange(60) % 3
+    model = create("classifier", bits=8, network=torch.nn.Linear(6, 3), outer=2, progress=False).fit(features, labels)
+    model.save(tmp_path / "model")
+    again = adsh.load(tmp_path / "model", network=torch.nn.Linear(6, 3))
+    assert np.array_equal(again.encode(features), model.encode(features))

@@ -85,13 +85,11 @@ def _trials(cell: Cell, setting: Setting) -> list[Cell]:
 
 
 def _beyond(tried: Sequence[Cell], ledger: Ledger) -> list[Cell]:
-    """One rate more, where the best so far is the smallest or the largest of those tried."""
+    """One rate more, where the best so far is the smallest or the largest of those tried; one that failed is none."""
+    rates = sorted(rate for cell in tried if (rate := cell.option("lr")) is not None)
     figures = {cell.option("lr"): record["map_expected"] for cell, record in ledger.done(tried)}
-    if len(figures) < 2 or None in figures:
-        return []
-    rates = sorted(figures)
-    best = max(figures, key=lambda rate: figures[rate])
-    if best not in (rates[0], rates[-1]):
+    best = max(figures, key=lambda rate: figures[rate], default=None)
+    if len(rates) < 2 or best not in (rates[0], rates[-1]):
         return []
     step = rates[0] / rates[1] if best == rates[0] else rates[-1] / rates[-2]
     further = tuple(sorted((dict(tried[0].options) | {"lr": float(f"{best * step:.3g}")}).items()))

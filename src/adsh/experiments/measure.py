@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..config import COMPILED
+from ..config import COMPILED, recipe
 from ..estimator import ADSH
 from ..evaluate import LEARNED, evaluate_model
 from ..evaluate.evaluation import coded_by
@@ -30,8 +30,9 @@ def model_of(cell: Cell, data: Data) -> Any:
     options = dict(cell.options)
     if cell.method == "adsh" or cell.method in DEEP:
         options["device"] = data.setting.device
-        if data.setting.compile:
-            options["recipe"] = {"compile": COMPILED}
+        # said, not left to the length of training: cells that are compared are compiled alike
+        usual = recipe(options["preset"], options["network"]).compile
+        options["recipe"] = {"compile": COMPILED if data.setting.compile else usual}
         options["network_options"] = {name: options.pop(name) for name in ("weights", "size") if name in options}
     options |= {"seed": cell.seed, "progress": False}
     return ADSH(cell.bits, **options) if cell.method == "adsh" else create(cell.method, bits=cell.bits, **options)

@@ -58,18 +58,21 @@ def rows_of(done: Done) -> dict[str, list[tuple[Cell, dict[str, Any]]]]:
 
 
 def seeds_in_words(done: Done) -> str:
-    """How many runs a figure is the mean of; where methods have fewer than others, which."""
-    of_each: dict[str, set[int]] = {}
+    """How many runs a figure is the mean of; where some have fewer than others, which."""
+    of_each: dict[tuple[str, int, int | None], set[int]] = {}
     for cell, _ in done:
-        of_each.setdefault(cell.called, set()).add(cell.seed)
+        of_each.setdefault((cell.called, cell.bits, cell.points), set()).add(cell.seed)
     seeds = sorted(set().union(*of_each.values()))
     if len(seeds) <= 1:
         return "One run a figure" + (f" (seed {seeds[0]})." if seeds else ".")
-    fewer: dict[int, list[str]] = {}
-    for name, mine in of_each.items():
-        if len(mine) < len(seeds):
-            fewer.setdefault(len(mine), []).append(name)
-    rest = "".join(f"; {count} for {', '.join(names)}" for count, names in sorted(fewer.items(), reverse=True))
+    least: dict[str, int] = {}
+    for (name, *_), mine in of_each.items():
+        least[name] = min(least.get(name, len(seeds)), len(mine))
+    fewer = {
+        count: [name for name, runs in least.items() if runs == count]
+        for count in sorted(set(least.values()), reverse=True) if count < len(seeds)
+    }  # fmt: skip
+    rest = "".join(f"; {count} for {', '.join(names)}" for count, names in fewer.items())
     return f"Means over {len(seeds)} seeds ({', '.join(map(str, seeds))}), ± the standard deviation{rest}."
 
 
@@ -112,12 +115,18 @@ def map_table(name: str, title: str, done: Done, bits: Iterable[int], notes: Seq
 
 def first_or_not(found: Mapping[tuple[str, int], Sequence[float]], bits: Sequence[int]) -> str:
     """Where ADSH is first, and who is ahead of it elsewhere; `found` has the figures by row and length."""
-    behind = []
+    behind, unknown = [], []
     for b in bits:
         of_each = {row: mean(figures) for (row, length), figures in found.items() if length == b and figures}
-        ours = max((figure for row, figure in of_each.items() if row.startswith("ADSH")), default=None)
-        if ours is not None and (best := max(of_each, key=lambda row: of_each[row])) and of_each[best] > ours:
-            behind.append(f"{best} by {share(of_each[best] - ours)} at {b} bits")
-    if not behind:
-        return "ADSH is first in every column."
-    return f"ADSH is not first in every column; ahead of it: {', '.join(behind)}."
+        ours = [row for row in of_each if row.startswith("ADSH")]
+        if not ours or len(of_each) == len(ours):
+            unknown.append(f"{b}")
+            continue
+        best = max(of_each, key=lambda row: of_each[row])
+        if best not in ours:
+            ahead = of_each[best] - max(of_each[row] for row in ours)
+            behind.append(f"{best} by {share(ahead)} at {b} bits")
+    if len(unknown) == len(bits):
+        return "ADSH is not compared yet."
+    told = f"not first in every column; ahead of it: {', '.join(behind)}" if behind else "first in every column"
+    return f"ADSH is {told}" + (f"; {', '.join(unknown)} bits are not compared yet." if unknown else ".")

@@ -123,8 +123,11 @@ def _by_time(grown: Done) -> dict[str, dict[int, tuple[float, float]]]:
 
 def _ahead_or_not(by_size: dict[str, dict[int, float]], points: list[int]) -> str:
     """Whether ADSH takes least at every size."""
-    if "ADSH" not in by_size:
-        return "ADSH is not among them."
-    ours, others = by_size["ADSH"], [of_each for name, of_each in by_size.items() if name != "ADSH"]
-    behind = [f"{n:,}" for n in points if n in ours and any(other.get(n, math.inf) <= ours[n] for other in others)]
-    return f"ADSH is not ahead at {', '.join(behind)} points." if behind else "ADSH is ahead at every size."
+    ours, others = by_size.get("ADSH", {}), [of_each for name, of_each in by_size.items() if name != "ADSH"]
+    compared = [n for n in points if n in ours and any(n in other for other in others)]
+    if not compared:
+        return "ADSH is not compared yet."
+    behind = [f"{n:,}" for n in compared if any(other.get(n, math.inf) <= ours[n] for other in others)]
+    if behind:
+        return f"ADSH is not ahead at {', '.join(behind)} points."
+    return "ADSH is ahead at every size" + ("." if len(compared) == len(points) else " compared so far.")

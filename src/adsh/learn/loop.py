@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from ..config import Recipe
 from ..errors import InputError, TrainingError
 from ..networks.lookup import scored
+from .code_table import CodeTable
 from .objective import Terms
 from .outputs import sums_there
 from .parts import Augment, by_part
@@ -121,7 +122,7 @@ def learn(
         resume(standing)
         step.taken = len(history) * recipe.inner * step.batches
     world.start_alike(network, step.average)
-    set_up, inputs = 0.0, cast(Tensor | None, None)
+    set_up = 0.0
     if device.type == "cuda":
         started = time.perf_counter()
         for size in dict.fromkeys(np.diff([0, *cuts, m]).tolist()):  # the usual one, and that of the last batch
@@ -129,7 +130,8 @@ def learn(
             inputs = feed(table.draw(size, np.random.default_rng(seed))[mine])
             inputs = inputs if augment is None else augment(inputs, torch.Generator(device), mine, size)
             step.prepare(inputs, len(history), size)
-        sums_there(torch.zeros((m, table.bits), device=device), np.zeros(m, dtype=np.int64), 1)  # loads its kernels
+        if isinstance(table, CodeTable):
+            sums_there(torch.zeros((m, table.bits), device=device), np.zeros(m, dtype=np.int64), 1)  # loads its kernels
         set_up = time.perf_counter() - started
     for w in range(len(history), recipe.outer):
         started = time.perf_counter()
@@ -157,7 +159,8 @@ def learn(
             if last or recipe.codes_after == "epoch":
                 if recipe.collect == "fresh":
                     shared = (omega[share] for share in world.shares(m))
-                    seen = [u for part in shared for u in network_outputs(network, feed, part, activation=activation)]
+                    scores, _ = scored(network)
+                    seen = [u for part in shared for u in network_outputs(scores, feed, part, activation=activation)]
                     U = world.gather(torch.cat(seen), m)
                 _check_finite(U, w, recipe)  # waits for the device
                 updating = time.perf_counter()
@@ -170,6 +173,9 @@ def learn(
             if recipe.reshuffle:
                 order = rng.permutation(m)
         seconds = time.perf_counter() - started
+        if w == recipe.outer - 1:  # what the last step did is in no outputs yet
+            with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=step.bf16):
+                _check_finite(scored(network.eval())[0](inputs), w, recipe)
         history.append(
             {
                 "outer": w + 1,
@@ -186,9 +192,6 @@ def learn(
         if after_outer:
             after_outer(standing)
     step.finish()
-    if inputs is not None:
-        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=step.bf16):
-            _check_finite(scored(network.eval())[0](inputs), recipe.outer - 1, recipe)  # what the last step did
     return history
 
 

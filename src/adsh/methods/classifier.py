@@ -68,6 +68,9 @@ class Classifier(Networked):
         lookup.adsh_spec = network.adsh_spec
         return lookup
 
+    def _around(self, network: nn.Module, width: int) -> nn.Module:
+        return Lookup(network, width, self.bits)
+
     def _width(self, tensors: dict[str, Tensor]) -> int:
         return len(tensors["codes"])
 

@@ -80,7 +80,7 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
         raise InputError(f"network {name!r} takes {wanted}, but an item has shape {shape}: use {use}")
     given = dict(options)
     weights = given.pop("weights", entry.weights)
-    ways = {option: given.pop(option) for option in _WAYS if given.get(option) is not None}
+    ways = {option: value for option in _WAYS if (value := given.pop(option, None)) is not None}
     if not (weights is None or isinstance(weights, str | Path)):
         raise InputError(f'weights={weights!r}: give "pretrained", the path of a weight file, or None')
     if name.startswith(_TIMM):
