@@ -64,6 +64,24 @@ def test_the_papers_tables_are_those_of_the_results(table):
         assert f"| {called(method)} | {' | '.join(cells)} |" in section
 
 
+def test_the_comparison_on_the_same_features_is_as_the_readme_says():
+    text = " ".join(README.split())
+    rows = json.loads((ROOT / "results/cifar10-features/table2.json").read_text(encoding="utf-8"))
+    for method, sentence in (
+        ("adsh", "first in every column"), ("sdh_d", "{} to {} of SDH-D"), ("classifier_d", "{} to {} of the classifier")
+    ):  # fmt: skip
+        means = [
+            np.mean([row["map_expected"] for row in rows if (row["method"], row["bits"]) == (method, bits)])
+            for bits in (12, 24, 32, 48)
+        ]
+        assert sentence.format(short(min(means)), short(max(means))) in text
+        assert f"{short(min(means))} to {short(max(means))}" in text
+    seconds = {(row["method"], row["points"]): row["seconds"]
+               for row in json.loads((ROOT / "results/cifar10-features/time.json").read_text(encoding="utf-8"))
+               if row["points"]}  # fmt: skip
+    assert seconds["adsh", 58_000] < 1.1 * seconds["adsh", 5_000] < 0.3 * seconds["dsh", 58_000]
+
+
 def test_alexnet_is_as_good_as_the_readme_says():
     alexnet = {"network": "alexnet", "method": "adsh"}
     at12, at48 = (shown(values("map_expected", preset="modern", bits=bits, **alexnet)) for bits in (12, 48))
