@@ -38,7 +38,7 @@ from .model_folder import check_target, write
 from .networks import AS_THEY_ARE, create_network
 from .networks.frozen import Frozen
 from .networks.preprocess import BILINEAR
-from .progress import Progress
+from .progress import Progress, told_both
 
 Indices = NDArray[np.int64]
 T = TypeVar("T")
@@ -133,7 +133,7 @@ class DeepModel(ABC):
             if isinstance(network, Frozen):
                 seen = features_once(
                     network, asked, choice, path=None if features is None else Path(features), data=data,
-                    world=world, on_done=_told_both(progress.features, getattr(callback, "features", None)),
+                    world=world, on_done=told_both(progress.features, getattr(callback, "features", None)),
                 )  # fmt: skip
                 if asked is items:
                     self.features_ = seen
@@ -384,15 +384,6 @@ class DeepModel(ABC):
     def _check_fitted(self) -> None:
         if not hasattr(self, "code_table_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit, or adsh.load a saved model")
-
-
-def _told_both(one: Callable[[int, int], None], other: Callable[[int, int], None] | None) -> Callable[[int, int], None]:
-    def tell(done: int, total: int) -> None:
-        one(done, total)
-        if other is not None:
-            other(done, total)
-
-    return tell
 
 
 def _parameters(cls: type[DeepModel]) -> dict[str, inspect.Parameter]:

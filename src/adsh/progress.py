@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from .errors import InputError
@@ -67,3 +67,14 @@ def in_words(record: Mapping[str, float], unit: str) -> str:
     if "rows" in record:
         parts += [f"{int(record['rows']):,} rows", f"{record['items_per_second']:,.0f} {unit}/s"]
     return "  ".join(parts)
+
+
+def told_both(one: Callable[[int, int], None], other: Callable[[int, int], None] | None) -> Callable[[int, int], None]:
+    """Tells one, and another where there is one, how much of how much is done."""
+
+    def tell(done: int, total: int) -> None:
+        one(done, total)
+        if other is not None:
+            other(done, total)
+
+    return tell

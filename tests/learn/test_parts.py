@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -78,3 +80,11 @@ def test_random_numbers_that_parts_cannot_share_are_refused():
 def test_parts_are_for_a_cpu():
     with pytest.raises(InputError, match="parts=4 on meta: give device cpu, or leave parts out"):
         fitted(4, device="meta")
+
+
+def test_no_thread_of_a_part_stays():
+    rng = np.random.default_rng(0)
+    adsh.ADSH(8, network="mlp", outer=1, recipe={"parts": 2}, device="cpu", progress=False).fit(
+        rng.normal(size=(40, 4)), np.arange(40) % 2
+    )
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("adsh-part")]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -122,76 +123,80 @@ def learn(
         resume(standing)
         step.taken = len(history) * recipe.inner * step.batches
     world.start_alike(network, step.average)
-    set_up = 0.0
-    if device.type == "cuda":
-        started = time.perf_counter()
-        for size in dict.fromkeys(np.diff([0, *cuts, m]).tolist()):  # the usual one, and that of the last batch
-            mine = world.share(size)
-            inputs = feed(table.draw(size, np.random.default_rng(seed))[mine])
-            inputs = inputs if augment is None else augment(inputs, torch.Generator(device), mine, size)
-            step.prepare(inputs, len(history), size)
-        if isinstance(table, CodeTable):
-            sums_there(torch.zeros((m, table.bits), device=device), np.zeros(m, dtype=np.int64), 1)  # loads its kernels
-        set_up = time.perf_counter() - started
-    for w in range(len(history), recipe.outer):
-        started = time.perf_counter()
-        step.outer(w)
-        rng = np.random.default_rng([seed, w])
-        torch.manual_seed(int(rng.integers(1 << 62)))
-        generator = torch.Generator(device).manual_seed(torch.initial_seed() >> 1)
-        omega = table.draw(m, rng)
-        order = rng.permutation(m)
-        U = torch.empty((m, table.bits), device=device)
-        terms = slopes(table, omega, gamma, device)
-        code_update = 0.0
-        points = torch.as_tensor(omega, device=device) if getattr(feed, "on_device", False) else omega
-        for t in range(recipe.inner):
-            network.train()
-            placed = torch.as_tensor(order, device=device).tensor_split(cuts)  # once: no waiting between batches
-            batches = placed if isinstance(points, Tensor) else np.split(order, cuts)
-            shares = [points[b[world.share(len(b))]] for b in batches]
-            for inputs, positions in zip(_fed(feed, shares), placed, strict=True):
-                b = len(positions)
-                if augment is not None:
-                    inputs = augment(inputs, generator, world.share(b), b)
-                U[positions] = step(inputs, terms[positions], b)
-            last = t == recipe.inner - 1
-            if last or recipe.codes_after == "epoch":
-                if recipe.collect == "fresh":
-                    shared = (omega[share] for share in world.shares(m))
-                    scores, _ = scored(network)
-                    seen = [u for part in shared for u in network_outputs(scores, feed, part, activation=activation)]
-                    U = world.gather(torch.cat(seen), m)
-                _check_finite(U, w, recipe)  # waits for the device
-                updating = time.perf_counter()
-                for _ in range(recipe.sweeps):
-                    J = table.update(omega, U, gamma, signed=recipe.signed)
-                world.check_codes(table)
-                code_update += time.perf_counter() - updating
-                if not last:
-                    terms = slopes(table, omega, gamma, device)
-            if recipe.reshuffle:
-                order = rng.permutation(m)
-        seconds = time.perf_counter() - started
-        if w == recipe.outer - 1:  # what the last step did is in no outputs yet
-            with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=step.bf16):
-                _check_finite(scored(network.eval())[0](inputs), w, recipe)
-        history.append(
-            {
-                "outer": w + 1,
-                "loss": J / (m * table.points),  # eq. (3) or (4) a pair, at the codes just updated
-                "seconds": seconds,
-                "code_update_seconds": code_update,  # of these
-                "rows": len(table.rows),
-                "lr": step.rate_used,
-                "items_per_second": m * recipe.inner / seconds,
-                "set_up_seconds": set_up,  # before this iteration: compiling, and cuDNN's choices
-            }
-        )
+    with closing(step):
         set_up = 0.0
-        if after_outer:
-            after_outer(standing)
-    step.finish()
+        if device.type == "cuda":
+            started = time.perf_counter()
+            for size in dict.fromkeys(np.diff([0, *cuts, m]).tolist()):  # the usual one, and that of the last batch
+                mine = world.share(size)
+                inputs = feed(table.draw(size, np.random.default_rng(seed))[mine])
+                inputs = inputs if augment is None else augment(inputs, torch.Generator(device), mine, size)
+                step.prepare(inputs, len(history), size)
+            if isinstance(table, CodeTable):
+                nothing = torch.zeros((m, table.bits), device=device)
+                sums_there(nothing, np.zeros(m, dtype=np.int64), 1)  # loads its kernels
+            set_up = time.perf_counter() - started
+        for w in range(len(history), recipe.outer):
+            started = time.perf_counter()
+            step.outer(w)
+            rng = np.random.default_rng([seed, w])
+            torch.manual_seed(int(rng.integers(1 << 62)))
+            generator = torch.Generator(device).manual_seed(torch.initial_seed() >> 1)
+            omega = table.draw(m, rng)
+            order = rng.permutation(m)
+            U = torch.empty((m, table.bits), device=device)
+            terms = slopes(table, omega, gamma, device)
+            code_update = 0.0
+            points = torch.as_tensor(omega, device=device) if getattr(feed, "on_device", False) else omega
+            for t in range(recipe.inner):
+                network.train()
+                placed = torch.as_tensor(order, device=device).tensor_split(cuts)  # once: no waiting between batches
+                batches = placed if isinstance(points, Tensor) else np.split(order, cuts)
+                shares = [points[b[world.share(len(b))]] for b in batches]
+                for inputs, positions in zip(_fed(feed, shares), placed, strict=True):
+                    b = len(positions)
+                    if augment is not None:
+                        inputs = augment(inputs, generator, world.share(b), b)
+                    U[positions] = step(inputs, terms[positions], b)
+                last = t == recipe.inner - 1
+                if last or recipe.codes_after == "epoch":
+                    if recipe.collect == "fresh":
+                        shared = (omega[share] for share in world.shares(m))
+                        scores, _ = scored(network)
+                        seen = [
+                            u for part in shared for u in network_outputs(scores, feed, part, activation=activation)
+                        ]
+                        U = world.gather(torch.cat(seen), m)
+                    _check_finite(U, w, recipe)  # waits for the device
+                    updating = time.perf_counter()
+                    for _ in range(recipe.sweeps):
+                        J = table.update(omega, U, gamma, signed=recipe.signed)
+                    world.check_codes(table)
+                    code_update += time.perf_counter() - updating
+                    if not last:
+                        terms = slopes(table, omega, gamma, device)
+                if recipe.reshuffle:
+                    order = rng.permutation(m)
+            seconds = time.perf_counter() - started
+            if w == recipe.outer - 1:  # what the last step did is in no outputs yet
+                with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=step.bf16):
+                    _check_finite(scored(network.eval())[0](inputs), w, recipe)
+            history.append(
+                {
+                    "outer": w + 1,
+                    "loss": J / (m * table.points),  # eq. (3) or (4) a pair, at the codes just updated
+                    "seconds": seconds,
+                    "code_update_seconds": code_update,  # of these
+                    "rows": len(table.rows),
+                    "lr": step.rate_used,
+                    "items_per_second": m * recipe.inner / seconds,
+                    "set_up_seconds": set_up,  # before this iteration: compiling, and cuDNN's choices
+                }
+            )
+            set_up = 0.0
+            if after_outer:
+                after_outer(standing)
+        step.finish()
     return history
 
 

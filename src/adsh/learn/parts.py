@@ -40,6 +40,10 @@ class Parts:
         threads = torch.get_num_threads()
         self._pool = ThreadPoolExecutor(self._here, "adsh-part", torch.set_num_threads, (threads,))
 
+    def close(self) -> None:
+        """Ends the threads."""
+        self._pool.shutdown()
+
     def renew(self) -> None:
         """Gives each part a copy of the network as it is now, with the same weights: layers may count and remember.
 

@@ -141,6 +141,11 @@ class Step:
         if counts:
             torch._foreach_copy_(mean_counts, counts)
 
+    def close(self) -> None:
+        """Ends the threads of its parts."""
+        if self._parts is not None:
+            self._parts.close()
+
     @torch.no_grad()
     def finish(self) -> None:
         """Leaves the averaged weights in the network."""
