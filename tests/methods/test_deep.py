@@ -169,7 +169,7 @@ class TestEach:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_digits(digits, name):
-    method = create(name, bits=12, progress=False).fit(digits.database, digits.labels)
+    method = create(name, bits=12, outer=25, progress=False).fit(digits.database, digits.labels)
     assert mean_average_precision(method, digits) >= 0.9
 
 
