@@ -313,7 +313,7 @@ class DeepModel(ABC):
             )
         recipe = replace(recipe, samples=min(recipe.samples, askers))
         if "compile" not in given and recipe.outer * recipe.inner * recipe.samples < config.WORTH_COMPILING:
-            recipe = replace(recipe, compile=False)
+            recipe = replace(recipe, compile=config.RECORDED if recipe.compile else False)
         return recipe
 
     def _checkpoints(

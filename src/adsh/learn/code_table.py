@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hamming.bits import check_bits
 from .labels import LabelSets, smallest_unsigned
-from .outputs import Outputs
+from .outputs import outputs_of
 from .rows import Rows, RowTable
 from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted
 from .sweep import sweep, zero_tolerance
@@ -225,16 +225,16 @@ class CodeTable:
         """
         sample = self._sampled_queries(omega)
         m, c, r = len(sample.omega), self.bits, sample.ratio
-        U = Outputs(outputs, m, c)
+        at = sample.member if self.separate_queries else self.rows_of(omega)  # (m,)
+        U = outputs_of(outputs, at, c)
         if self.separate_queries and gamma:
             raise InputError(f"gamma={gamma} with separate queries: eq. (3) has no gamma term, pass 0")
 
         rows, tolerance = self._rows, zero_tolerance(c, m)
         if self.separate_queries:
-            gram, sums, _ = U.sums(sample.member, len(sample.label_sets))  # (c, c), (k, c)
+            gram, sums, _ = U.sums(len(sample.label_sets))  # (c, c), (k, c)
         else:
-            at = self.rows_of(omega)  # (m,)
-            gram, by_row, largest = U.sums(at, len(rows.count))  # (c, c), (rows, c)
+            gram, by_row, largest = U.sums(len(rows.count))  # (c, c), (rows, c)
             sums = sum_by(rows.label_set, by_row, len(self._sizes))[sample.label_sets]  # a row has one label set
         if not np.isfinite(gram).all():
             raise InputError("outputs hold NaN or infinity")
@@ -252,14 +252,9 @@ class CodeTable:
         if not self.separate_queries:
             agree = float((V * by_row).sum())  # the sum of v_j.u_j
             # While the bits so far agree, a point's arguments are its row's less 2 gamma u_j: few come past 0.
-            room = np.abs(arguments) - 2 * tolerance  # (rows, c)
-            close = room <= 2 * gamma * largest
-            odd = np.flatnonzero(np.any(close, axis=1)[at])
+            odd, u = U.past(-2 * gamma * V, np.abs(arguments) - 2 * tolerance, largest)
             if len(odd):
-                bit = np.flatnonzero(np.any(close, axis=0))
-                pull = (-2 * gamma * V[:, bit])[at[odd]] * U.here[odd][:, bit]
-                odd = odd[np.any(pull >= room[:, bit][at[odd]], axis=1)]
-                own, u = before[at[odd]], U.here[odd]
+                own = before[at[odd]]
                 sweep(own, gram, Q[at[odd]] - 2 * gamma * u, tolerance)
                 unlike = np.any(own != V[at[odd]], axis=1)
                 odd, own, u = odd[unlike], own[unlike], u[unlike]

@@ -26,7 +26,7 @@ from ..errors import InputError, TrainingError
 from ..networks.lookup import scored
 from .code_table import CodeTable
 from .objective import Terms
-from .outputs import sums_there
+from .outputs import load_kernels
 from .parts import Augment, by_part
 from .similarity import Indices
 from .spread import World
@@ -133,8 +133,7 @@ def learn(
                 inputs = inputs if augment is None else augment(inputs, torch.Generator(device), mine, size)
                 step.prepare(inputs, len(history), size)
             if isinstance(table, CodeTable):
-                nothing = torch.zeros((m, table.bits), device=device)
-                sums_there(nothing, np.zeros(m, dtype=np.int64), 1)  # loads its kernels
+                load_kernels(m, table.bits, device)
             set_up = time.perf_counter() - started
         for w in range(len(history), recipe.outer):
             started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""U, the outputs of Omega, where they are: from a GPU their sums are fetched, and they themselves only where needed."""
+"""U, the outputs of Omega, where they are: on a GPU what an update asks of them is computed there, and then fetched."""
 
 from __future__ import annotations
 
@@ -9,25 +9,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from .similarity import FEW, Floats, Indices, sum_by
+from .similarity import Floats, Indices, sum_by
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, device
 
 Sums = tuple[Floats, Floats, float]
 
 _PARTS = 64  # of a sum over Omega, side by side on a GPU: one long sum would keep one of its many processors busy
+_LARGEST = 1 << 24  # numbers in the matrix of who is in which group, on a GPU: 128 MiB
+
+
+def outputs_of(given: Any, groups: Indices, bits: int) -> Outputs:
+    """The outputs of Omega, an array or a tensor, with the group of each point."""
+    m = len(groups)
+    if tuple(np.shape(given)) != (m, bits):
+        raise InputError(
+            f"outputs have shape {tuple(np.shape(given))}, but {m} sampled points of {bits} bits need {(m, bits)}"
+        )
+    given = given.detach() if hasattr(given, "detach") else given
+    return OutputsThere(given, groups) if getattr(given, "is_cuda", False) else Outputs(given, groups)
 
 
 class Outputs:
-    """(m, c), in float64."""
+    """(m, c), in float64, and (m,) groups."""
 
-    def __init__(self, given: Any, m: int, bits: int) -> None:
-        if tuple(np.shape(given)) != (m, bits):
-            raise InputError(
-                f"outputs have shape {tuple(np.shape(given))}, but {m} sampled points of {bits} bits need {(m, bits)}"
-            )
-        self._given = given.detach() if hasattr(given, "detach") else given
+    def __init__(self, given: Any, groups: Indices) -> None:
+        self._given, self._groups = given, groups
 
     @cached_property
     def here(self) -> Floats:
@@ -35,22 +43,63 @@ class Outputs:
         found = self._given.cpu() if hasattr(self._given, "cpu") else self._given
         return np.asarray(found).astype(np.float64)
 
-    def sums(self, groups: Indices, count: int) -> Sums:
+    def sums(self, count: int) -> Sums:
         """(c, c) U'U, (count, c) the sums of U by group, and the largest size of an output."""
-        if count <= FEW and getattr(self._given, "is_cuda", False):
-            return sums_there(self._given, groups, count)
         U = self.here
-        return U.T @ U, sum_by(groups, U, count), float(max(U.max(), -U.min()))
+        return U.T @ U, sum_by(self._groups, U, count), float(max(U.max(), -U.min()))
+
+    def past(self, pull: Floats, room: Floats, largest: float) -> tuple[Indices, Floats]:
+        """The points where pull u >= room, both (groups, c), in some bit; and their outputs.
+
+        No |u| is above `largest`, so that most groups have no such point, and of the others most bits need no look.
+        """
+        close = room <= np.abs(pull) * largest
+        which = np.flatnonzero(np.any(close, axis=1)[self._groups])
+        if len(which):
+            group, bit = self._groups[which], np.flatnonzero(np.any(close, axis=0))
+            which = which[np.any(pull[:, bit][group] * self.here[which][:, bit] >= room[:, bit][group], axis=1)]
+        return which, self.here[which] if len(which) else np.empty((0, pull.shape[1]))
 
 
-def sums_there(outputs: Tensor, groups: Indices, count: int) -> Sums:
+class OutputsThere(Outputs):
     """The same, computed where the outputs are and fetched in one go."""
+
+    def __init__(self, given: Tensor, groups: Indices) -> None:
+        super().__init__(given, groups)
+        import torch
+
+        self._outputs = given.double()
+        self._at = torch.as_tensor(groups).to(given.device, non_blocking=True)
+
+    def sums(self, count: int) -> Sums:
+        """See `Outputs.sums`."""
+        import torch
+
+        m, bits = self._outputs.shape
+        if count * m > _LARGEST:
+            return super().sums(count)
+        member = self._at == torch.arange(count, device=self._at.device)[:, None]
+        left, parts = torch.cat([self._outputs.T, member]), math.gcd(m, _PARTS)
+        products = left.reshape(bits + count, parts, -1).transpose(0, 1) @ self._outputs.reshape(parts, -1, bits)
+        largest = torch.linalg.vector_norm(self._outputs, math.inf, dim=0, keepdim=True)
+        fetched: Floats = torch.cat([products.sum(0), largest]).cpu().numpy()
+        return fetched[:bits], fetched[bits:-1], float(fetched[-1].max())
+
+    def past(self, pull: Floats, room: Floats, largest: float) -> tuple[Indices, Floats]:
+        """See `Outputs.past`."""
+        import torch
+
+        if not (room <= np.abs(pull) * largest).any():
+            return np.empty(0, dtype=np.int64), np.empty((0, pull.shape[1]))
+        both = torch.as_tensor(np.stack([pull, room])).to(self._at.device)[:, self._at]  # (2, m, c)
+        which = (both[0] * self._outputs >= both[1]).any(dim=1).nonzero()[:, 0]
+        return which.cpu().numpy(), self._outputs[which].cpu().numpy()
+
+
+def load_kernels(m: int, bits: int, device: device) -> None:
+    """Has a GPU do once what updates do, before anyone looks at the time they take."""
     import torch
 
-    outputs, device, (m, bits) = outputs.double(), outputs.device, outputs.shape
-    member = torch.as_tensor(groups, device=device) == torch.arange(count, device=device)[:, None]
-    left, parts = torch.cat([outputs.T, member.double()]), math.gcd(m, _PARTS)
-    products = left.reshape(bits + count, parts, -1).transpose(0, 1) @ outputs.reshape(parts, -1, bits)
-    largest = outputs.abs().amax(0, keepdim=True)
-    fetched: Floats = torch.cat([products.sum(0), largest]).cpu().numpy()
-    return fetched[:bits], fetched[bits:-1], float(fetched[-1].max())
+    nothing, no_room = OutputsThere(torch.zeros((m, bits), device=device), np.zeros(m, np.int64)), np.zeros((1, bits))
+    nothing.sums(1)
+    nothing.past(no_room, no_room, 0.0)

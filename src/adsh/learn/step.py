@@ -6,11 +6,12 @@ import copy
 import math
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..config import Recipe
+from ..config import RECORDED, Recipe
 from ..errors import AdshWarning, InputError, first_line
 from ..networks.backbone import Backbone
 from ..networks.lookup import scored
@@ -46,9 +47,11 @@ class Step:
         self._sizes = _Sizes(network, recipe)
         self._parts = Parts(network, activation, world) if world.parts > 1 else None
         self._forward: Callable[[Tensor], Tensor] = network
-        self._usual = 0  # how many images a compiled network takes
-        if recipe.compile and device.type == "cuda" and world.alone:  # no messages from inside a recorded graph
-            self._forward = _compiled(network, recipe.compile if isinstance(recipe.compile, str) else None)
+        self._usual = 0  # how many images a compiled or recorded network takes
+        faster = recipe.compile if device.type == "cuda" and world.alone else False  # no messages from inside a graph
+        self._records = faster == RECORDED and isinstance(scored(network)[0], Backbone) and not recipe.start_size
+        if faster and faster != RECORDED:
+            self._forward = _compiled(network, faster if isinstance(faster, str) else None)
 
     @property
     def rate(self) -> float:
@@ -74,13 +77,16 @@ class Step:
             self._parts.renew()
 
     def prepare(self, inputs: Tensor, first: int, count: int) -> None:
-        """On a GPU, before outer iteration `first`: compiles for batches of this size, and has cuDNN choose for them.
+        """On a GPU, before outer iteration `first`: compiles or records for batches of this size, and has cuDNN choose.
 
-        The first batch given is of the usual size; later ones, of others, are not compiled for. None leaves a trace.
+        The first batch given is of the usual size; later ones, of others, get neither. None leaves a trace.
         """
         self._usual = self._usual or len(inputs)
         self.network.train()
         before = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
+        if self._records:
+            self._record(inputs)
+            self._records = False
         try:
             for w in sorted({first, self.recipe.outer - 1}):  # the sizes to come
                 self._sizes.at(w)
@@ -95,13 +101,26 @@ class Step:
         self.network.load_state_dict(before)
         torch.cuda.synchronize(self.device)
 
+    def _record(self, inputs: Tensor) -> None:
+        """From here on, passes over batches of this shape are replayed as they are recorded now."""
+        try:
+            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.bf16, cache_enabled=False):
+                self._forward = _recorded(self.network, self._placed(inputs))
+        except Exception as problem:
+            warnings.warn(f"CUDA graphs do not work here ({first_line(problem)}): steps take longer", AdshWarning, 4)
+
+    def _placed(self, inputs: Tensor) -> Tensor:
+        """In the order of memory that convolutions on a GPU want."""
+        if self.device.type == "cuda" and inputs.ndim == 4:
+            return inputs.contiguous(memory_format=torch.channels_last)
+        return inputs
+
     def _outputs(self, inputs: Tensor, count: int) -> Tensor:
         """(b, c) U of this process's rows of a mini-batch of `count`."""
-        if self.device.type == "cuda" and inputs.ndim == 4:
-            inputs = inputs.contiguous(memory_format=torch.channels_last)
+        inputs = self._placed(inputs)
         autocast = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16)
         with autocast, self.world.whole_batch(count):
-            # another size of batch, the last of an epoch, would be compiled anew
+            # another size of batch, the last of an epoch, would be compiled anew, and cannot be replayed
             outputs = (self._forward if len(inputs) == self._usual else self.network)(inputs)
         return self.activation(outputs.float())
 
@@ -188,6 +207,29 @@ def _compiled(network: nn.Module, mode: str | None) -> Callable[[Tensor], Tensor
     def forward(inputs: Tensor) -> Tensor:
         out: Tensor = head(body(inputs))
         return out
+
+    return forward
+
+
+class _Passes(nn.Module):
+    """A network under a name of its own: what records a module puts itself in the place of its forward."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        out: Tensor = self.network(inputs)
+        return out
+
+
+def _recorded(network: nn.Module, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+    """The network's passes, forward and back, as CUDA graphs for inputs of this shape."""
+    replayed: Any = torch.cuda.make_graphed_callables(_Passes(network), (inputs.clone(),), allow_unused_input=True)
+
+    def forward(batch: Tensor) -> Tensor:
+        out: Tensor = replayed(batch)
+        return out.clone()  # the next replay writes to the same memory
 
     return forward
 
