@@ -103,11 +103,17 @@ class Step:
 
     def _record(self, inputs: Tensor) -> None:
         """From here on, passes over batches of this shape are replayed as they are recorded now."""
+        autocast = torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.bf16, cache_enabled=False)
         try:
-            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.bf16, cache_enabled=False):
-                self._forward = _recorded(self.network, self._placed(inputs))
+            with autocast, warnings.catch_warnings():
+                # what is recorded runs on a stream of its own, and torch says so, once
+                warnings.filterwarnings("ignore", "The AccumulateGrad node's stream does not match")
+                forward = _recorded(self.network, self._placed(inputs))
+                forward(self._placed(inputs)).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+            self._forward = forward
         except Exception as problem:
             warnings.warn(f"CUDA graphs do not work here ({first_line(problem)}): steps take longer", AdshWarning, 4)
+        self.optimizer.zero_grad(set_to_none=True)
 
     def _placed(self, inputs: Tensor) -> Tensor:
         """In the order of memory that convolutions on a GPU want."""
