@@ -48,7 +48,7 @@ def command(
     choose: Annotated[bool, typer.Option("--choose", help="First choose options on validation items.")] = False,
     alexnet: Annotated[Path | None, typer.Option(help="A weight file of AlexNet, for networks.")] = None,
     compile: Annotated[
-        bool, typer.Option("--compile", help="On a GPU: compile networks, a minute once, then cells take half.")
+        bool, typer.Option("--compile", help="On a GPU: compile networks, a minute once, then cells are shorter.")
     ] = False,
     largest: Annotated[int, typer.Option(help="Points at most, in scale.")] = 10**9,
     run: Annotated[bool, typer.Option(help="Run the cells that are missing, or only show what is done.")] = True,

@@ -48,7 +48,7 @@ class Setting:
     size: int | None = None  # the side that image networks work on
     largest: int = 10**9  # points of the experiment `scale`
     alexnet: str | None = None  # a weight file of AlexNet, for the experiment `networks`
-    compile: bool = False  # on a GPU: a minute at first, then cells take half the time; no other cells for it
+    compile: bool = False  # on a GPU: a minute at first, then shorter cells; no other cells for it
 
     def __post_init__(self) -> None:
         unknown = set(self.methods) - {"adsh", *METHODS}
