@@ -67,29 +67,29 @@ def _both(runs: list[dict[str, Any]]) -> str:
     return "<br>".join(figure(values) if values else "" for values in columns)
 
 
-def cells() -> str:
-    """MAP by bits of the methods that `adsh reproduce` ran, a table for each results/*/cells; one split, seed 0."""
+def methods() -> str:
+    """MAP by bits of the methods that `adsh reproduce` ran: the tables of the paper, for each results/*/table1.json."""
     parts = []
-    for folder in sorted(RESULTS.glob("*/cells")):
-        groups: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
-        for path in sorted(folder.glob("*.json")):
-            cell = read(str(path.relative_to(RESULTS)))
-            plain = cell["points"] is None and not set(cell.get("options", ())) - {"hash_function"}
-            if plain and cell["seed"] == 0 and "map_expected" in cell:  # those of the tables
-                learner = f"`{cell['network']}`" if cell.get("network") else cell["options"].get("hash_function", "")
-                groups.setdefault((cell["method"], learner), {})[cell["bits"]] = cell
+    for folder in sorted(path.parent for path in RESULTS.glob("*/table1.json")):
+        rows = [row for name in ("table1", "table2") for row in read(f"{folder.name}/{name}.json")]
+        groups: dict[tuple[str, str], dict[int, dict[int, dict[str, Any]]]] = {}
+        for row in rows:  # ADSH is in both tables
+            learner = f"`{row['network']}`" if row["network"] else row["options"].get("hash_function", "")
+            groups.setdefault((row["method"], learner), {}).setdefault(row["bits"], {})[row["seed"]] = row
         shown = []
         for (method, learner), by_bits in groups.items():
-            found = [_beside(by_bits[b]) if b in by_bits else "" for b in BITS]
-            shown.append([f"`{method}`", learner, *found, _short(by_bits[max(by_bits)]["map_network"])])
+            found = [_beside(list(by_bits[b].values())) if b in by_bits else "" for b in BITS]
+            alike = figure([row["map_network"] for row in by_bits[max(by_bits)].values()])
+            shown.append([f"`{method}`", learner, *found, alike])
         head = ["method", "with", *(f"{b} bits" for b in BITS), "coded alike, longest"]
-        parts += [f"### {folder.parent.name}: the paper's methods", table(head, shown)]
+        parts += [f"### {folder.name}: the paper's methods", table(head, shown)]
     return "\n\n".join(parts)
 
 
-def _beside(cell: dict[str, Any]) -> str:
+def _beside(rows: list[dict[str, Any]]) -> str:
     """Ours, and the paper's in brackets, where it has one."""
-    return _short(cell["map_expected"]) + (f"\u00a0({_short(cell['paper'])})" if cell["paper"] else "")
+    ours, paper = figure([row["map_expected"] for row in rows]), rows[0]["paper"]
+    return f"{ours}\u00a0({_short(paper)})" if paper else ours
 
 
 def _short(value: float) -> str:
@@ -215,7 +215,7 @@ TABLES: dict[str, Callable[[], str]] = {
     one.__name__: one
     for one in (
         summaries,
-        cells,
+        methods,
         files,
         cpu,
         partly_labelled,

@@ -31,6 +31,7 @@ from .tensors import as_bytes, on_cpu
 
 FORMAT, FORMAT_VERSION = "adsh-checkpoint", 1
 KEPT = 2
+_FREE = ("compile",)  # how steps are taken, not which
 _PATTERN = "checkpoint-{:06}.safetensors"
 
 
@@ -121,7 +122,8 @@ class Checkpoints:
         data = differences(self._data, header["data"])
         # values that a recipe did not have then are as they were before there was a choice
         before = {name: str(value) for name, value in asdict(Recipe()).items()}
-        other = data + differences(self._configuration, {**before, **header["configuration"]})
+        free = {name: value for name, value in self._configuration.items() if name in _FREE}
+        other = data + differences(self._configuration, {**before, **header["configuration"], **free})
         if other:
             kind = "was made with other data" if data else "is of another configuration"
             raise InputError(f"{path} {kind}: {'; '.join(other)}. Resume with the same, or train anew elsewhere")

@@ -379,3 +379,11 @@ def test_a_checkpoint_of_before_a_value_of_a_recipe_is_as_its_default(tmp_path):
         Checkpoints(tmp_path, 1, {**now, "centre": 0.5}, {})._check_same(
             tmp_path, {"data": {}, "configuration": before}
         )
+
+
+def test_a_checkpoint_may_go_on_with_steps_taken_in_another_way(tmp_path):
+    """`fast` was not recorded once, and short trainings were not compiled: theirs hold compile False."""
+    before = {name: str(value) for name, value in asdict(Recipe(compile=False)).items()}
+    for way in (False, True, "graph", "reduce-overhead"):
+        now = asdict(Recipe(compile=way))
+        Checkpoints(tmp_path, 1, now, {})._check_same(tmp_path, {"data": {}, "configuration": before})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,7 @@ import adsh
 import adsh.networks.preprocess
 from adsh.config import Recipe, recipe
 from adsh.data.augment import RandomFlip, RandomResizedCrop, RandomShift, augmentation
-from adsh.errors import AdshWarning, InputError, TrainingError
+from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
 from adsh.learn.loop import network_outputs
 from adsh.learn.objective import Terms
@@ -59,35 +57,6 @@ def test_what_is_for_a_gpu_is_not_done_on_a_cpu():
     assert not step.bf16
     assert step._forward is network
     assert not any(p.requires_grad for p in step.average.parameters())
-
-
-def test_where_nothing_can_be_recorded_steps_are_taken_as_they_are():
-    network = create_network("dsh_net", 6, (32, 32, 3))
-    step = Step(network, Recipe(outer=1, inner=1, compile="graph"), 1, CPU)
-    with pytest.warns(AdshWarning, match="CUDA graphs do not work here"):
-        step._record(torch.rand(4, 3, 32, 32))
-    assert step._forward is network
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-@pytest.mark.parametrize("bf16", [False, True])
-@pytest.mark.parametrize(("name", "options"), [("dsh_net", {}), ("alexnet", {"size": 64}), ("resnet18", {"size": 64})])
-def test_replayed_steps_are_those_of_the_network_itself(name, options, bf16):
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(4), 40)
-    images = (rng.integers(0, 256, (160, 32, 32, 3)) // 2 + 30 * labels[:, None, None, None]).astype(np.uint8)
-    found = []
-    for way in (False, "graph"):
-        model = adsh.ADSH(
-            16, network=name, network_options={**options, **({"dropout": 0.0} if name == "alexnet" else {})}, seed=1,
-            outer=3, samples=112, batch_size=32, recipe={"bf16": bf16, "compile": way, "lr": 1e-4}, device="cuda",
-        )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", AdshWarning)
-            model.fit(images, labels)
-        found.append([record["loss"] for record in model.history_])
-        model.encode(images)  # the network is itself again
-    assert found[1] == pytest.approx(found[0], rel=1e-2 if bf16 else 1e-4)
 
 
 @pytest.mark.parametrize(("size", "start", "seen"), [(16, 0, [16, 16]), (16, 8, [8, 16]), (None, 8, [None, None])])

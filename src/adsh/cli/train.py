@@ -56,7 +56,10 @@ def command(
     lr: Annotated[float | None, typer.Option(help="Learning rate.  [default: the preset's]")] = None,
     compile: Annotated[
         bool | None,
-        typer.Option(help="On a GPU, compile the network first: a minute, then faster steps.  [default: the preset's]"),
+        typer.Option(
+            help="On a GPU, compile the network first: a minute, then faster steps; --no-compile also leaves out CUDA "
+            "graphs.  [default: the preset's; only graphs where training is short]"
+        ),
     ] = None,
     unlabelled: Annotated[
         str | None,

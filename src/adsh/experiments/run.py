@@ -34,6 +34,9 @@ _AS_THE_PRESET = ("hyper", "cases", "scale", "new-items")  # what compares metho
 
 _MEASURES = {"judged": "measure:judged", "cases": "cases:measured", "scale": "scale:measured",
              "new-items": "new_items:measured", "timed": "training_time:timed"}  # fmt: skip
+_IN_ROWS = (  # of every experiment, None where it has no such figure
+    "method", "bits", "seed", "map_expected", "map_stable", "map_network", "paper", "seconds", "device", "commit"
+)  # fmt: skip
 _NOT_IN_ROWS = ("ks", "precision", "radius_precision", "radius_recall", "cases")  # curves and pictures: in the cells
 
 OnCell = Callable[[int, int, Cell | None], None]  # done, of how many, the one just finished
@@ -183,7 +186,8 @@ def _attempt(cell: Cell, data: Data) -> tuple[dict[str, Any], str | None]:
 
 def _written(name: str, records: Sequence[dict[str, Any]], shown: Shown, out: Path) -> Iterator[Path]:
     """Rows, tables and figures of an experiment; their paths."""
-    rows = [{key: value for key, value in record.items() if key not in _NOT_IN_ROWS} for record in records]
+    every: dict[str, Any] = dict.fromkeys(_IN_ROWS)
+    rows = [every | {key: value for key, value in record.items() if key not in _NOT_IN_ROWS} for record in records]
     yield _write(out / f"{name}.json", "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
     pictures = [f"![{caption}]({figure}.png)\n\n*{caption}*\n" for figure, (caption, _) in shown.figures.items()]
     for ending, text in FORMATS.items():

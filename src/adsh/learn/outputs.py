@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Sums = tuple[Floats, Floats, float]
 
 _PARTS = 64  # of a sum over Omega, side by side on a GPU: one long sum would keep one of its many processors busy
-_LARGEST = 1 << 24  # numbers in the matrix of who is in which group, on a GPU: 128 MiB
+_LARGEST = 1 << 23  # numbers in the matrix of who is in which group, on a GPU: 64 MiB
 
 
 def outputs_of(given: Any, groups: Indices, bits: int) -> Outputs:
@@ -89,6 +89,8 @@ class OutputsThere(Outputs):
         """See `Outputs.past`."""
         import torch
 
+        if len(room) * len(self._at) > _LARGEST:  # they were fetched for their sums
+            return super().past(pull, room, largest)
         if not (room <= np.abs(pull) * largest).any():
             return np.empty(0, dtype=np.int64), np.empty((0, pull.shape[1]))
         both = torch.as_tensor(np.stack([pull, room])).to(self._at.device)[:, self._at]  # (2, m, c)

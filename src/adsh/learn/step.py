@@ -6,7 +6,6 @@ import copy
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +15,7 @@ from ..errors import AdshWarning, InputError, first_line
 from ..networks.backbone import Backbone
 from ..networks.lookup import scored
 from .parts import Parts
+from .recorded import Recorded, can_be_recorded
 from .spread import World
 
 Activation = Callable[[Tensor], Tensor]  # what makes outputs of F(x)
@@ -49,7 +49,7 @@ class Step:
         self._forward: Callable[[Tensor], Tensor] = network
         self._usual = 0  # how many images a compiled or recorded network takes
         faster = recipe.compile if device.type == "cuda" and world.alone else False  # no messages from inside a graph
-        self._records = faster == RECORDED and isinstance(scored(network)[0], Backbone) and not recipe.start_size
+        self._records = faster == RECORDED and not recipe.start_size and can_be_recorded(network, device)
         if faster and faster != RECORDED:
             self._forward = _compiled(network, faster if isinstance(faster, str) else None)
 
@@ -84,35 +84,37 @@ class Step:
         self._usual = self._usual or len(inputs)
         self.network.train()
         before = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
-        if self._records:
-            self._record(inputs)
-            self._records = False
-        try:
-            for w in sorted({first, self.recipe.outer - 1}):  # the sizes to come
-                self._sizes.at(w)
-                for _ in range(3):  # compiled, recorded, replayed
-                    self._outputs(inputs, count).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-                    self.optimizer.zero_grad(set_to_none=True)
-        except Exception as problem:
-            if self._forward is self.network or isinstance(problem, torch.OutOfMemoryError):
-                raise
-            warnings.warn(f"torch.compile does not work here ({first_line(problem)}): not compiled", AdshWarning, 3)
-            self._forward = self.network
+        while True:
+            try:
+                self._try_out(inputs, first, count)
+                break
+            except Exception as problem:
+                as_it_is, full = self._forward is self.network, isinstance(problem, torch.OutOfMemoryError)
+                if not self._records and (as_it_is or full):
+                    raise
+                what = "CUDA graphs do" if self._records else "torch.compile does"
+                warnings.warn(f"{what} not work here ({first_line(problem)}): steps take longer", AdshWarning, 3)
+            self._as_it_is()
         self.network.load_state_dict(before)
         torch.cuda.synchronize(self.device)
 
-    def _record(self, inputs: Tensor) -> None:
-        """From here on, passes over batches of this shape are replayed as they are recorded now."""
-        autocast = torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.bf16, cache_enabled=False)
-        try:
-            with autocast, warnings.catch_warnings():
-                # what is recorded runs on a stream of its own, and torch says so, once
-                warnings.filterwarnings("ignore", "The AccumulateGrad node's stream does not match")
-                forward = _recorded(self.network, self._placed(inputs))
-                forward(self._placed(inputs)).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-            self._forward = forward
-        except Exception as problem:
-            warnings.warn(f"CUDA graphs do not work here ({first_line(problem)}): steps take longer", AdshWarning, 4)
+    def _try_out(self, inputs: Tensor, first: int, count: int) -> None:
+        """A few passes at every size to come."""
+        if self._records and self._forward is self.network:
+            self._forward = Recorded(self.network, self._placed(inputs), bf16=self.bf16)
+        for w in sorted({first, self.recipe.outer - 1}):
+            self._sizes.at(w)
+            for _ in range(3):  # compiled, recorded, replayed
+                self.optimizer.zero_grad(set_to_none=True)
+                self._outputs(inputs, count).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def _as_it_is(self) -> None:
+        """From here on the network is neither compiled nor recorded."""
+        if isinstance(self._forward, Recorded):
+            self._forward.close()
+            torch.cuda.empty_cache()
+        self._forward, self._records = self.network, False
         self.optimizer.zero_grad(set_to_none=True)
 
     def _placed(self, inputs: Tensor) -> Tensor:
@@ -167,9 +169,10 @@ class Step:
             torch._foreach_copy_(mean_counts, counts)
 
     def close(self) -> None:
-        """Ends the threads of its parts."""
+        """Ends the threads of its parts, and gives the memory of a recording back."""
         if self._parts is not None:
             self._parts.close()
+        self._as_it_is()
 
     @torch.no_grad()
     def finish(self) -> None:
@@ -213,29 +216,6 @@ def _compiled(network: nn.Module, mode: str | None) -> Callable[[Tensor], Tensor
     def forward(inputs: Tensor) -> Tensor:
         out: Tensor = head(body(inputs))
         return out
-
-    return forward
-
-
-class _Passes(nn.Module):
-    """A network under a name of its own: what records a module puts itself in the place of its forward."""
-
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        out: Tensor = self.network(inputs)
-        return out
-
-
-def _recorded(network: nn.Module, inputs: Tensor) -> Callable[[Tensor], Tensor]:
-    """The network's passes, forward and back, as CUDA graphs for inputs of this shape."""
-    replayed: Any = torch.cuda.make_graphed_callables(_Passes(network), (inputs.clone(),), allow_unused_input=True)
-
-    def forward(batch: Tensor) -> Tensor:
-        out: Tensor = replayed(batch)
-        return out.clone()  # the next replay writes to the same memory
 
     return forward
 

@@ -19,6 +19,7 @@ class Backbone(nn.Module):
 
     renames: ClassVar[Sequence[tuple[str, str]]] = ()
     replaced: ClassVar[str] = "fc."
+    replays: ClassVar[bool] = True  # its passes can be recorded: they ask nothing of the CPU, and branch on nothing
 
     preprocess: nn.Module
     head: nn.Linear

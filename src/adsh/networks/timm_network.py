@@ -15,6 +15,7 @@ from .preprocess import IMAGENET_MEAN, IMAGENET_STD, Preprocess, check_size
 class TimmNetwork(Backbone):
     """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the pooled features of timm's network."""
 
+    replays: ClassVar[bool] = False  # not known of timm's
     renames: ClassVar = ((r"^(?!model\.|head\.(weight|bias)$)", "model."),)
 
     def __init__(self, bits: int, body: nn.Module, width: int, preprocess: Preprocess) -> None:
