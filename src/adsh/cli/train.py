@@ -131,7 +131,7 @@ def command(
     from ..files import find_file
     from ..method_run import distinct_codes, training_seconds
     from ..model_config import RUN
-    from ..processes import check_count, joined, restarted, run, started_here
+    from ..processes import check_count, joined, leave, restarted, run, started_here
     from ..ready import make_ready
     from ..train_run import TrainSettings, can_go_on, default_out, train
 
@@ -168,7 +168,7 @@ def command(
     finally:
         display.close()
     if not world.first:
-        return
+        leave()
     wanted = {
         name: trained.from_files if flag is None else flag for name, flag in (("report", report), ("index", index))
     }
