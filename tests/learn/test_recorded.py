@@ -11,7 +11,7 @@ import torch
 import adsh
 from adsh.config import Recipe
 from adsh.errors import AdshWarning
-from adsh.learn.recorded import can_be_recorded
+from adsh.learn.recorded import Recorded, can_be_recorded
 from adsh.learn.step import Step
 from adsh.networks import create_network
 from adsh.networks.lookup import Lookup
@@ -99,6 +99,54 @@ def test_a_step_that_fails_as_it_is_fails(prepared, monkeypatch):
     monkeypatch.setattr(Step, "_outputs", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("full")))
     with pytest.warns(AdshWarning, match="CUDA graphs"), pytest.raises(torch.OutOfMemoryError):
         prepared(4)
+
+
+@pytest.fixture
+def records(monkeypatch):
+    """torch's recording on a CPU: what it puts in the place of `forward` writes to one memory, as a replay does."""
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: "its own")
+    streams = []
+    monkeypatch.setattr(torch.cuda, "set_stream", streams.append)
+
+    def record(module, samples, *, allow_unused_input):
+        plain, memory = module.forward, torch.zeros(len(samples[0]), 6)
+        module.forward = lambda inputs: _Written.apply(plain(inputs), memory)
+
+    monkeypatch.setattr(torch.cuda, "make_graphed_callables", record)
+    return streams
+
+
+class _Written(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, outputs, memory):
+        return memory.copy_(outputs).detach()
+
+    @staticmethod
+    def backward(ctx, slope):
+        return slope, None
+
+
+def test_a_recording_gives_outputs_that_stay_and_leaves_the_network_as_it_was(records):
+    network, images = torch.nn.Linear(3, 6), torch.rand(4, 3)
+    recorded = Recorded(network, images, bf16=False)
+    one, other = recorded(images), recorded(2 * images)
+    assert torch.equal(one, network(images))  # the second did not write over it
+    assert not torch.equal(one, other)
+    recorded.close()
+    recorded.close()
+    assert "forward" not in network.__dict__
+    assert "forward" not in recorded._passes.__dict__
+    assert records == []
+
+
+def test_a_recording_that_fails_puts_the_stream_back(records, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("operation not permitted")
+
+    monkeypatch.setattr(torch.cuda, "make_graphed_callables", fail)
+    with pytest.raises(RuntimeError, match="not permitted"):
+        Recorded(torch.nn.Linear(3, 6), torch.rand(4, 3), bf16=False)
+    assert records == ["its own"]
 
 
 @pytest.mark.parametrize(

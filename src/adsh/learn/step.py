@@ -48,7 +48,8 @@ class Step:
         self._parts = Parts(network, activation, world) if world.parts > 1 else None
         self._forward: Callable[[Tensor], Tensor] = network
         self._usual = 0  # how many images a compiled or recorded network takes
-        faster = recipe.compile if device.type == "cuda" and world.alone else False  # no messages from inside a graph
+        # no messages from inside a graph; and parts have networks of their own
+        faster = recipe.compile if device.type == "cuda" and world.alone and self._parts is None else False
         self._records = faster == RECORDED and not recipe.start_size and can_be_recorded(network, device)
         if faster and faster != RECORDED:
             self._forward = _compiled(network, faster if isinstance(faster, str) else None)
