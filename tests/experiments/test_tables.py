@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from adsh.experiments import training_time
@@ -41,6 +43,16 @@ def test_a_table_says_which_methods_have_fewer_runs():
     figures += [record("itq", 12, seed, 0.2) for seed in (0, 1, 2)]
     notes = map_table("t", "MAP", figures, [12, 24]).notes
     assert notes[0] == "Means over 3 seeds (0, 1, 2), ± the standard deviation; 1 for ADSH."
+
+
+def test_a_method_with_two_networks_has_its_runs_counted_by_network():
+    def of(network, seed):
+        cell, told = record("dsh", 12, seed, 0.5)
+        return replace(cell, options=(("network", network),)), told
+
+    table = map_table("t", "MAP", [of("alexnet", 0), *(of("mlp", seed) for seed in (0, 1))], [12])
+    assert [row[0] for row in table.rows] == ["DSH (alexnet)", "DSH (mlp)"]
+    assert table.notes[0] == "Means over 2 seeds (0, 1), ± the standard deviation; 1 for DSH (alexnet)."
 
 
 @pytest.mark.parametrize(

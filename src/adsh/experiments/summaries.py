@@ -59,9 +59,13 @@ def rows_of(done: Done) -> dict[str, list[tuple[Cell, dict[str, Any]]]]:
 
 def seeds_in_words(done: Done) -> str:
     """How many runs a figure is the mean of; where some have fewer than others, which."""
+    variants: dict[str, set[str]] = {}
+    for cell, _ in done:
+        variants.setdefault(cell.called, set()).add(label(cell, apart=True))
     of_each: dict[tuple[str, int, int | None], set[int]] = {}
     for cell, _ in done:
-        of_each.setdefault((cell.called, cell.bits, cell.points), set()).add(cell.seed)
+        name = label(cell, apart=len(variants[cell.called]) > 1)
+        of_each.setdefault((name, cell.bits, cell.points), set()).add(cell.seed)
     seeds = sorted(set().union(*of_each.values()))
     if len(seeds) <= 1:
         return "One run a figure" + (f" (seed {seeds[0]})." if seeds else ".")

@@ -28,8 +28,9 @@ class Recorded:
         autocast = torch.autocast("cuda", dtype=torch.bfloat16, enabled=bf16, cache_enabled=False)
         try:
             with autocast, warnings.catch_warnings():
-                # what is recorded runs on a stream of its own, and torch says so, once
+                # what is recorded runs on a stream of its own, and goes back in a thread of its own: torch says so, once
                 warnings.filterwarnings("ignore", "The AccumulateGrad node's stream does not match")
+                warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current CUDA context")
                 torch.cuda.make_graphed_callables(self._passes, (inputs.clone(),), allow_unused_input=True)
                 self(inputs).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         except BaseException:
