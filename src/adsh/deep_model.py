@@ -304,7 +304,7 @@ class DeepModel(ABC):
         multi = labels is not None and int(np.diff(labels.starts).max()) > 1
         spec = getattr(self.network, "adsh_spec", None)
         name = self.network if isinstance(self.network, str) else spec["name"] if spec else "module"
-        recipe = config.recipe(self.preset, name, multi_label=multi, **given)
+        recipe = config.recipe(self.preset, name, multi_label=multi, method=self.name, **given)
         if self.samples is not None and self.samples > askers:
             warnings.warn(
                 f"samples={self.samples} is more than the {askers} points to sample from: all of them are taken",

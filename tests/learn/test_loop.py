@@ -327,6 +327,12 @@ def test_presets_carry_the_values_their_sources_name():
     assert matlab.signed
     assert recipe("authors-matlab", "cnn_f", multi_label=True).lr == pytest.approx(10**-4.5)
     assert recipe("modern", "mlp", multi_label=True).sweeps == 3
+    on_features = [(preset, network) for preset in ("modern", "fast") for network in ("mlp", "linear")]
+    kept_small = [recipe(*each, multi_label=True) for each in on_features]
+    assert {(made.weight_decay, made.gamma) for made in kept_small} == {(1.0, 2000.0)}
+    assert recipe("modern", "mlp", multi_label=True, method="classifier").weight_decay == 1.0
+    assert recipe("modern", "mlp", multi_label=True, method="dsh").weight_decay == 1e-4
+    assert recipe("modern", "efficientnet_lite0", multi_label=True).weight_decay == 0.05
     soft = recipe("modern", "mlp", multi_label=True).target
     assert [soft(bits) for bits in (4, 12, 192)] == [1, 1, 0.5]
     assert [recipe(preset, "mlp", multi_label=True).target(192) for preset in ("paper", "authors-pytorch")] == [1, 1]

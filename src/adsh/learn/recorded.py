@@ -28,7 +28,7 @@ class Recorded:
         autocast = torch.autocast("cuda", dtype=torch.bfloat16, enabled=bf16, cache_enabled=False)
         try:
             with autocast, warnings.catch_warnings():
-                # what is recorded runs on a stream of its own, and goes back in a thread of its own: torch says so, once
+                # what is recorded has a stream of its own, and goes back in a thread of its own: torch says so, once
                 warnings.filterwarnings("ignore", "The AccumulateGrad node's stream does not match")
                 warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current CUDA context")
                 torch.cuda.make_graphed_callables(self._passes, (inputs.clone(),), allow_unused_input=True)
