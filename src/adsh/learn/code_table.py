@@ -153,7 +153,7 @@ class CodeTable:
         self._query_ids = query_ids
         self._sizes = sizes
         self._sample: Sample | None = None
-        self._sample_rows: Indices | None = None  # the rows of its points, until the next update
+        self._sample_rows: Indices | None = None  # the rows of its points, as they now are
         self._few_askers: Indices | None = None
         self._rows = RowTable(ids, sizes, bits)
 
@@ -260,13 +260,14 @@ class CodeTable:
                 odd, own, u = odd[unlike], own[unlike], u[unlike]
             if len(odd):
                 agree += float(((own - V[at[odd]]) * u).sum())
-                rows.split(sample.omega[odd], at[odd])
+                at = at.copy()
+                at[odd] = rows.split(sample.omega[odd], at[odd])
                 V = np.concatenate([V, own])
             far = gamma * (m * c + float(np.trace(gram)) - 2 * agree)
         if not np.array_equal(V, before):
             rows.codes = V.astype(np.int8)
-            rows.merge()
-            self._sample_rows = None
+            moved = rows.merge()
+            self._sample_rows = None if self.separate_queries else moved[at]
 
         # J = |UV'|^2 - 2c tr(V'S'U) + c^2 |S|^2 + gamma |V_Omega - U|^2
         dissimilar = m * self.points - sample.similar.sum()

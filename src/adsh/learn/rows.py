@@ -59,10 +59,10 @@ class RowTable:
         numbers[self._sampled] = self._sampled_row
         return numbers
 
-    def split(self, points: Indices, source: Indices) -> None:
-        """Gives each of these points, now at the rows `source`, a row of its own at the end of the table."""
+    def split(self, points: Indices, source: Indices) -> Indices:
+        """Gives each of these points, now at the rows `source`, a row of its own at the end of the table: which."""
         rows = len(self.count)
-        own = np.arange(rows, rows + len(points))
+        given = own = np.arange(rows, rows + len(points))
         self.count = np.concatenate([self.count - np.bincount(source, minlength=rows), np.ones_like(own)])
         self.label_set = np.concatenate([self.label_set, self.ids[points].astype(np.int64)])
         self.codes = np.concatenate([self.codes, self.codes[source]])
@@ -75,9 +75,10 @@ class RowTable:
         sampled_row[at[~new]] = own[~new]
         self._sampled = np.insert(self._sampled, at[new], points[new])
         self._sampled_row = np.insert(sampled_row, at[new], own[new])
+        return given
 
-    def merge(self) -> None:
-        """Drops empty rows, joins equal ones, and orders the table by label set and code."""
+    def merge(self) -> Indices:
+        """Drops empty rows, joins equal ones, orders the table by label set and code; where each row went, or -1."""
         live = np.flatnonzero(self.count)
         words = as_words(pack(self.codes[live]))
         order = live[np.lexsort((*words.T, self.label_set[live]))]
@@ -91,6 +92,7 @@ class RowTable:
         self.label_set, self.codes = label_set[heads], codes[heads]
         self._sampled_row = number[self._sampled_row]
         self._first = np.where(self._first < 0, -1, number[self._first])
+        return number
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that changes, as arrays."""
