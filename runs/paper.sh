@@ -10,8 +10,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
-part=$1
-shift
+part=${1:-}
+shift || true
 common=(--dataset "${DATASET:-cifar10}" --network efficientnet_lite0 --preset "${PRESET:-fast}" --features "$ADSH_DATA/${DATASET:-cifar10}/lite0_512.npy" ${ALEXNET:+--alexnet "$ALEXNET"})
 [ -z "${OUTER:-}" ] || common+=(--outer "$OUTER")
 reproduce() { python -m adsh reproduce "${common[@]}" "$@"; }
@@ -38,5 +38,9 @@ features)
     on_features time --choose "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)  # with nothing else running
     on_features new-items "$@"
     on_features table1 table2 top-k pr time columns ties new-items --no-run --choose "$@"
+    ;;
+*)
+    echo "runs/paper.sh: '$part' is no part: give cpu, gpu, show or features" >&2
+    exit 2
     ;;
 esac

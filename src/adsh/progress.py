@@ -35,11 +35,8 @@ class Progress:
         if not self._shown:
             return
         done = int(record["outer"])
-        left = (time.monotonic() - self._started) / (done - self._done) * (self._total - done)
-        line = (
-            f"adsh: iteration {done}/{self._total}  {in_words(record, 'items')}  "
-            f"{int(left) // 60}:{int(left) % 60:02d} left"
-        )
+        left = time_left(self._started, done - self._done, self._total - self._done)
+        line = f"adsh: iteration {done}/{self._total}  {in_words(record, 'items')}  {left} left"
         if self._animated:
             print(f"\r{line}\033[K", end="\n" if done == self._total else "", file=self._stream, flush=True)
         else:
@@ -59,6 +56,12 @@ class Progress:
     def _say(self, text: str) -> None:
         if self._shown:
             print(f"adsh: {text}", file=self._stream, flush=True)
+
+
+def time_left(started: float, done: int, total: int) -> str:
+    """In minutes and seconds, at the pace so far; `started` is of time.monotonic."""
+    left = int((time.monotonic() - started) / done * (total - done))
+    return f"{left // 60}:{left % 60:02d}"
 
 
 def in_words(record: Mapping[str, float], unit: str) -> str:

@@ -18,7 +18,7 @@ def test_a_table_is_made_and_shown(adsh, tmp_path):
 def test_a_cell_that_cannot_be_run_is_told_in_one_line(adsh):
     ended = adsh("reproduce", "table1", *DIGITS, "--bits", 300)
     assert ended.status == 2
-    assert "1 cells failed" in ended.err
+    assert "itq-300bits-seed0 failed: bits=300" in ended.err
     assert "Traceback" not in ended.err
 
 

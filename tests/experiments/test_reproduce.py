@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from PIL import Image
 
 import adsh
-from adsh.errors import InputError
-from adsh.experiments import EXPERIMENTS, Setting, choosing, networks, reproduce
+from adsh.errors import AdshError, InputError
+from adsh.experiments import EXPERIMENTS, Setting, choosing, networks, reproduce, runner
 from adsh.experiments.ledger import Ledger
 from adsh.experiments.measure import fitted, model_of
 from adsh.experiments.run import experiment
@@ -107,6 +108,88 @@ def test_what_is_done_can_be_shown_without_running_the_rest(tmp_path):
     assert "ITQ" in (tmp_path / "table1.md").read_text()
     with pytest.raises(InputError, match="holds no cell of hyper"):
         reproduce(["hyper"], CHEAP, tmp_path, run=False)
+
+
+def test_what_is_done_of_other_methods_is_shown_as_well(tmp_path):
+    reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path, choose=True)
+    outcome = reproduce(["table1"], replace(CHEAP, methods=("lin_lin",)), tmp_path, choose=True)
+    assert (outcome.kept, outcome.ran) == (0, 2 + 3)  # lengths, and penalties to choose among
+    rows = json.loads((tmp_path / "table1.json").read_text())
+    assert {row["method"] for row in rows} == {"itq", "lin_lin"}
+    assert reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path, choose=True).ran == 0
+    assert {row["method"] for row in json.loads((tmp_path / "choices.json").read_text())} == {"lin_lin"}
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (
+            {"protocol": "all"},
+            "holds cells of --protocol holdout, not of --protocol all: name another folder with --out",
+        ),
+        ({"k": 10}, "holds cells of no -k, not of -k 10"),
+        ({"features": "features.npy"}, "holds cells of --features [0-9a-f]{16}, not of --features [0-9a-f]{16}"),
+        ({"features": None}, "holds cells of --features [0-9a-f]{16}, not of no --features"),
+    ],
+)
+def test_cells_of_something_else_are_not_mixed_in(tmp_path, monkeypatch, other, said):
+    monkeypatch.chdir(tmp_path)
+    few = replace(CHEAP, methods=("itq",), bits=(8,))
+    rng = np.random.default_rng(0)
+    for name in ("features.npy", "first.npy"):
+        np.save(name, rng.normal(size=(1797, 16)).astype(np.float32))
+    reproduce(["table1"], replace(few, features="first.npy"), "out")
+    for run in (True, False):
+        with pytest.raises(InputError, match=said):
+            reproduce(["table1"], replace(few, **({"features": "first.npy"} | other)), "out", run=run)
+    elsewhere = replace(few, network="tiny", features="not/here.npy")  # networks may be run where the features are not
+    assert reproduce(["table1"], elsewhere, "out", run=False).kept == 1
+
+
+def test_names_that_leave_nothing_are_refused(tmp_path):
+    with pytest.raises(InputError, match="table1: nothing of it is left with --method sdh_d, --largest 100000"):
+        reproduce(["table1"], replace(CHEAP, methods=("sdh_d",)), tmp_path)
+
+
+def test_the_page_of_cases_alone_has_their_pictures(everything):
+    out, _ = everything
+    outcome = reproduce(["cases"], SETTING, out)
+    assert outcome.ran == 0
+    assert outcome.page == out / "cases.html"
+    assert "data:image/png" in outcome.page.read_text()
+
+
+def test_the_rows_of_networks_have_the_figures_of_the_appendix():
+    setting = Setting("cifar10", network="efficientnet_lite0", methods=("dsh",))
+    done = [(cell, {"bits": cell.bits, "map_expected": 0.5, "paper": 0.9}) for cell in networks.cells(setting)]
+    assert [row["paper"] for row in networks.show(setting, done).rows] == [
+        0.6157, 0.6512, 0.6607, 0.6755, 0.6036, 0.6829, 0.7245, 0.7657,
+    ]  # fmt: skip
+
+
+def test_a_cell_that_the_machine_cannot_do_leaves_the_others_alone(tmp_path, monkeypatch):
+    def short(cell, data):
+        if cell.bits == 8:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB\nmore")
+        return measured(cell, data)
+
+    measured = runner.measure
+    monkeypatch.setattr(runner, "measure", short)
+    outcome = reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path)
+    assert outcome.ran == 1
+    assert outcome.failed == {"itq-8bits-seed0": "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB"}
+
+
+def test_a_process_that_is_killed_is_told_in_one_line(tmp_path, monkeypatch):
+    class Pool(runner.ProcessPoolExecutor):
+        def submit(self, *_):
+            raise BrokenProcessPool("A process in the process pool was terminated abruptly")
+
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", Pool)
+    with pytest.raises(AdshError, match="one of the 2 processes was ended from outside.*what is done is kept"):
+        reproduce(["table1"], CHEAP, tmp_path, jobs=2)
+    with pytest.raises(InputError, match="nothere"):
+        reproduce(["table1"], replace(CHEAP, dataset="nothere"), tmp_path / "other", jobs=2)
 
 
 def test_side_by_side_gives_the_same_rows(tmp_path):

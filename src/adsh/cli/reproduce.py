@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..progress import time_left
 from .flags import Device, Json, Root
 from .show import Stopped, as_json, bar, facts, say
 
@@ -61,7 +63,8 @@ def command(
 
     A cell is a method at one code length with one seed. Cells that are done are kept in OUT/cells and never run again:
     stopped, the same command goes on. Each experiment leaves its rows as WHAT.json, tables as WHAT.md and WHAT.tex with
-    the paper's figures beside, and figures as PNG; of several, OUT/index.html shows all.
+    the paper's figures beside, and figures as PNG; of several, OUT/index.html shows all. What is done
+    of other methods is shown as well.
     """
     from ..errors import InputError
     from ..experiments import Setting, reproduce
@@ -83,7 +86,8 @@ def command(
         raise Stopped("stopped; what is done is kept, and the same command goes on") from None
     for reason in dict.fromkeys(outcome.failed.values()):
         cells = [name for name, why in outcome.failed.items() if why == reason]
-        say(f"{len(cells)} cells failed, {cells[0]} the first: {reason}")
+        which = cells[0] if len(cells) == 1 else f"{len(cells)} cells, {cells[0]} the first,"
+        say(f"{which} failed: {reason}")
     told: dict[str, Any] = {
         "cells run": outcome.ran,
         "kept from before": outcome.kept,
@@ -119,8 +123,10 @@ class _Bar:
                 self._bar.start()
                 self._task = self._bar.add_task("", total=total, text="")
             self._bar.update(self._task, completed=done, text=text)
-        elif cell is not None:
-            say(f"cell {done}/{total}: {text}")
+        elif cell is None:
+            self._started = time.monotonic()
+        else:
+            say(f"cell {done}/{total}: {text}, {time_left(self._started, done, total)} left")
 
     def close(self) -> None:
         """Leaves the bar as it stands."""

@@ -37,7 +37,7 @@ def show(setting: Setting, done: Done) -> Shown:
         notes.append(f"AlexNet starts {f'from {Path(given).name}' if given else 'at random: no weights were given'}.")
     if "dsh_net" in started:
         notes.append("The network of DSH starts at random, as in its paper.")
-    return Shown([map_table("networks", TITLE, beside, setting.bits, notes)])
+    return Shown([map_table("networks", TITLE, beside, setting.bits, notes)], rows=[record for _, record in beside])
 
 
 def _printed(setting: Setting, cell: Cell) -> float | None:

@@ -78,4 +78,6 @@ def show(setting: Setting, done: Done) -> Shown:
             rows.append([words, *(spread(figures) for figures in found.values())])
     headings = ["MAP", *(f"{bits} bits" for bits in setting.bits)]
     notes = [seeds_in_words(done), f"One in {_SHARE} of the database is new; queries search the new items alone."]
+    if len(rows) == len(WAYS):
+        notes.append("For the class never seen, its own queries search the whole database.")
     return Shown([Table("new-items", TITLE, headings, rows, notes)])

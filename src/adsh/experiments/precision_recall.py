@@ -27,6 +27,6 @@ def show(setting: Setting, done: Done) -> Shown:
         rows.append(cells)
     headings = ["method", *(text for bits in setting.bits for text in (f"{bits} bits, precision", "recall"))]
     title = f"Look-up within {_RADIUS} bits; a query that finds nothing counts 0"
-    table = Table("pr", title, headings, rows, [seeds_in_words(done)])
+    table = Table("pr", title, headings, rows, [seeds_in_words(done, with_spread=False)])
     caption = "Precision against recall by code length; each point is a Hamming radius."
     return Shown([table], {"pr": (caption, drawing.panels(found, "recall", "precision", marked=True))})

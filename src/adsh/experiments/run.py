@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from ..errors import AdshError, FolderError, InputError, first_line
+from ..errors import FolderError, InputError
 from ..evaluate import plots
 from ..files import check_writable
 from .cell import Cell
-from .choosing import chosen
+from .choosing import Run, chosen
 from .ledger import Ledger, rounded
+from .measured_on import check_same
 from .page import page
-from .setting import Data, Setting, data_of
+from .runner import OnCell, Runner
+from .setting import Setting
 from .shown import Shown
 from .tables import FORMATS
 
@@ -32,14 +31,12 @@ PAGE, CHOICES = "index.html", "choices.json"
 
 _AS_THE_PRESET = ("hyper", "cases", "scale", "new-items")  # what compares methods by MAP or time may choose for them
 
-_MEASURES = {"judged": "measure:judged", "cases": "cases:measured", "scale": "scale:measured",
-             "new-items": "new_items:measured", "timed": "training_time:timed"}  # fmt: skip
 _IN_ROWS = (  # of every experiment, None where it has no such figure
     "method", "bits", "seed", "map_expected", "map_stable", "map_network", "paper", "seconds", "device", "commit"
 )  # fmt: skip
 _NOT_IN_ROWS = ("ks", "precision", "radius_precision", "radius_recall", "cases")  # curves and pictures: in the cells
 
-OnCell = Callable[[int, int, Cell | None], None]  # done, of how many, the one just finished
+Plans = dict[str, list[Cell]]
 
 
 @dataclass(frozen=True)
@@ -75,22 +72,27 @@ def reproduce(
         raise InputError(f"jobs={jobs}: give at least 1")
     with plots.style():  # says now that figures cannot be drawn, not after hours
         check_writable(out, 20_000_000)
-    ledger, runner = Ledger(out), _Runner(setting, Ledger(out), jobs, on_cell)
+        check_same(out, setting)
+    ledger, runner = Ledger(out), Runner(setting, Ledger(out), jobs, on_cell)
     plans = {name: experiment(name).cells(setting) for name in named}
+    if not any(plans.values()):
+        raise InputError(
+            f"{', '.join(named)}: nothing of it is left with {_limits(setting)}: leave that out, or change it"
+        )
     if choose:
-        to_choose = {name: cells for name, cells in plans.items() if name not in _AS_THE_PRESET}
-        every = list(dict.fromkeys(cell for cells in to_choose.values() for cell in cells))
-        better, told = chosen(every, setting, ledger, runner.run if run else lambda trials: None)
-        if told:
-            _write(out / CHOICES, json.dumps(rounded(told), indent=1) + "\n")
-        now = dict(zip(every, better, strict=True))
-        plans |= {name: [now[cell] for cell in cells] for name, cells in to_choose.items()}
+        plans, _ = _chosen(plans, setting, ledger, runner.run if run else _not_now)
     cells = list(dict.fromkeys(cell for planned in plans.values() for cell in planned))
     kept = sum(ledger.has(cell) for cell in cells)
     if run:
         runner.run(cells)
     if not any(map(ledger.has, cells)) and not runner.failed:
         raise InputError(f"{out} holds no cell of {', '.join(named)}: run them first, with the same options")
+    if setting.methods:  # the others are shown too, as far as they are done
+        plans = {name: experiment(name).cells(replace(setting, methods=())) for name in named}
+    if choose:
+        plans, told = _chosen(plans, setting, ledger, _not_now)
+        if told:
+            _write(out / CHOICES, json.dumps(rounded(told), indent=1) + "\n")
     files, shown = {}, {}
     for name, planned in plans.items():
         done = list(ledger.done(planned))
@@ -98,11 +100,29 @@ def reproduce(
             shown[name] = experiment(name).show(setting, done)
             files[name] = list(_written(name, [record for _, record in done], shown[name], out))
     at = None
-    if len(named) > 1 and shown:
-        at = out / PAGE
+    if shown and (len(named) > 1 or any(of_one.cases for of_one in shown.values())):
+        at = out / (PAGE if len(named) > 1 else f"{named[0]}.html")
         titles = {name: experiment(name).TITLE for name in shown}
         _write(at, page(setting, titles, shown))
     return Outcome(files, runner.ran, kept, at, runner.failed)
+
+
+def _chosen(plans: Plans, setting: Setting, ledger: Ledger, run: Run) -> tuple[Plans, list[dict[str, Any]]]:
+    """The plans with the options that validation items prefer, where methods are compared; and all that was tried."""
+    to_choose = {name: cells for name, cells in plans.items() if name not in _AS_THE_PRESET}
+    every = list(dict.fromkeys(cell for cells in to_choose.values() for cell in cells))
+    better, told = chosen(every, setting, ledger, run)
+    now = dict(zip(every, better, strict=True))
+    return plans | {name: [now[cell] for cell in cells] for name, cells in to_choose.items()}, told
+
+
+def _not_now(trials: Sequence[Cell]) -> None:
+    """What is not done stays so."""
+
+
+def _limits(setting: Setting) -> str:
+    """The options that leave cells out."""
+    return ", ".join([*(f"--method {name}" for name in setting.methods), f"--largest {setting.largest}"])
 
 
 def check(what: Sequence[str]) -> list[str]:
@@ -119,75 +139,11 @@ def experiment(name: str) -> Any:
     return import_module(f".{EXPERIMENTS[name]}", __package__)
 
 
-def measure(cell: Cell, data: Data) -> dict[str, Any]:
-    """The record of a cell."""
-    module, _, function = _MEASURES[cell.measure].partition(":")
-    record: dict[str, Any] = getattr(import_module(f".{module}", __package__), function)(cell, data)
-    return record
-
-
-class _Runner:
-    """Runs what is not done yet, one after the other or side by side; a cell that fails leaves the others alone."""
-
-    def __init__(self, setting: Setting, ledger: Ledger, jobs: int, on_cell: OnCell | None) -> None:
-        self.setting, self.ledger, self.jobs = setting, ledger, jobs
-        self.ran, self.failed = 0, dict[str, str]()
-        self._tell = on_cell or (lambda done, total, cell: None)
-
-    def run(self, cells: Sequence[Cell]) -> None:
-        missing = [cell for cell in cells if not self.ledger.has(cell)]
-        if not missing:
-            return
-        self._tell(0, len(missing), None)
-        for place, (cell, record, problem) in enumerate(self._results(missing), 1):
-            if problem is not None:
-                self.failed[cell.name] = problem
-            else:
-                self.ledger.write(cell, record)
-                self.ran += 1
-            self._tell(place, len(missing), cell)
-
-    def _results(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, dict[str, Any], str | None]]:
-        if self.jobs == 1:
-            data = data_of(self.setting)
-            for cell in cells:
-                yield cell, *_attempt(cell, data)
-            return
-        pool = ProcessPoolExecutor(self.jobs, get_context("spawn"), _begin, (self.setting, self.jobs))
-        try:
-            waiting: dict[Future[tuple[dict[str, Any], str | None]], Cell] = {
-                pool.submit(_in_worker, cell, self.setting): cell for cell in cells
-            }
-            while waiting:
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    yield waiting.pop(future), *future.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _begin(setting: Setting, jobs: int) -> None:
-    import torch
-
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // jobs))
-    data_of(setting)
-
-
-def _in_worker(cell: Cell, setting: Setting) -> tuple[dict[str, Any], str | None]:
-    return _attempt(cell, data_of(setting))
-
-
-def _attempt(cell: Cell, data: Data) -> tuple[dict[str, Any], str | None]:
-    """The record; or, where the data or an option make it impossible, the reason."""
-    try:
-        return measure(cell, data), None
-    except AdshError as problem:
-        return {}, first_line(problem)
-
-
 def _written(name: str, records: Sequence[dict[str, Any]], shown: Shown, out: Path) -> Iterator[Path]:
     """Rows, tables and figures of an experiment; their paths."""
     every: dict[str, Any] = dict.fromkeys(_IN_ROWS)
-    rows = [every | {key: value for key, value in record.items() if key not in _NOT_IN_ROWS} for record in records]
+    rows = [every | {key: value for key, value in record.items() if key not in _NOT_IN_ROWS}
+            for record in (records if shown.rows is None else shown.rows)]  # fmt: skip
     yield _write(out / f"{name}.json", "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
     pictures = [f"![{caption}]({figure}.png)\n\n*{caption}*\n" for figure, (caption, _) in shown.figures.items()]
     for ending, text in FORMATS.items():

@@ -79,6 +79,11 @@ class Setting:
         return [self.cell(name, bits, seed, **options) for seed in self.seeds for name in wanted for bits in self.bits]
 
 
+def protocol_of(setting: Setting) -> str:
+    """The protocol given, or the usual one of the data."""
+    return setting.protocol or _PROTOCOLS.get(setting.dataset, "holdout")
+
+
 class Data:
     """The data of a setting, opened once, and the splits drawn from it."""
 
@@ -88,7 +93,7 @@ class Data:
         if self.source.labels is None:
             raise InputError(f"{setting.dataset} has no labels: experiments compare by them")
         self.labels: LabelSets = self.source.labels
-        self.protocol = setting.protocol or _PROTOCOLS.get(setting.dataset, "holdout")
+        self.protocol = protocol_of(setting)
         self.several = bool((np.diff(self.labels.starts) > 1).any())
         self.k = setting.k or (min(_MANY_LABELS, len(self.labels)) if self.several else None)
         self._splits: dict[int, Split] = {}

@@ -57,7 +57,7 @@ def rows_of(done: Done) -> dict[str, list[tuple[Cell, dict[str, Any]]]]:
     return groups
 
 
-def seeds_in_words(done: Done) -> str:
+def seeds_in_words(done: Done, *, with_spread: bool = True) -> str:
     """How many runs a figure is the mean of; where some have fewer than others, which."""
     variants: dict[str, set[str]] = {}
     for cell, _ in done:
@@ -77,7 +77,8 @@ def seeds_in_words(done: Done) -> str:
         for count in sorted(set(least.values()), reverse=True) if count < len(seeds)
     }  # fmt: skip
     rest = "".join(f"; {count} for {', '.join(names)}" for count, names in fewer.items())
-    return f"Means over {len(seeds)} seeds ({', '.join(map(str, seeds))}), ± the standard deviation{rest}."
+    beside = ", ± the standard deviation" if with_spread else ""
+    return f"Means over {len(seeds)} seeds ({', '.join(map(str, seeds))}){beside}{rest}."
 
 
 def curves(done: Done, lengths: Iterable[int], x: str, y: str) -> dict[int, dict[str, Curve]]:

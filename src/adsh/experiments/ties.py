@@ -27,7 +27,7 @@ def show(setting: Setting, done: Done) -> Shown:
                 drawn[f"{name}, {bits}"] = (lowest, expected, stable, highest)
     headings = ["", "worst order", "expected", "in database order", "best order", "distinct codes"]
     notes = [
-        seeds_in_words(done),
+        seeds_in_words(done, with_spread=False),
         "A database sorted by class can put any of these into a paper; the expectation does not move.",
     ]
     caption = "MAP from the worst to the best order of ties; the expectation, and the order of the database."
