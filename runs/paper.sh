@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 part=${1:-}
 shift || true
+: "${ADSH_DATA:?names the folder that holds cifar10/ and the other data}"
 common=(--dataset "${DATASET:-cifar10}" --network efficientnet_lite0 --preset "${PRESET:-fast}" --features "$ADSH_DATA/${DATASET:-cifar10}/lite0_512.npy" ${ALEXNET:+--alexnet "$ALEXNET"})
 [ -z "${OUTER:-}" ] || common+=(--outer "$OUTER")
 reproduce() { python -m adsh reproduce "${common[@]}" "$@"; }

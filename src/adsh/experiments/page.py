@@ -35,7 +35,7 @@ def page(setting: Setting, titles: Mapping[str, str], shown: Mapping[str, Shown]
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">Network {escape(setting.network)}, preset {escape(setting.preset)}, seeds {seeds}. '
         "The paper’s figures stand beside ours, where it has them.</p>",
-        f"<nav>{links}</nav>",
+        *[f"<nav>{links}</nav>"] * (len(shown) > 1),
     ]
     for name, of_one in shown.items():
         parts.append(f'<h2 id="{name}">{escape(titles[name])}</h2>')
