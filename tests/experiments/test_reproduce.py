@@ -125,11 +125,12 @@ def test_what_is_done_of_other_methods_is_shown_as_well(tmp_path):
     [
         (
             {"protocol": "all"},
-            "holds cells of --protocol holdout, not of --protocol all: name another folder with --out",
+            "out holds cells of protocol holdout, not of protocol all: name another folder with --out",
         ),
-        ({"k": 10}, "holds cells of no -k, not of -k 10"),
-        ({"features": "features.npy"}, "holds cells of --features [0-9a-f]{16}, not of --features [0-9a-f]{16}"),
-        ({"features": None}, "holds cells of --features [0-9a-f]{16}, not of no --features"),
+        ({"k": 10}, "holds cells of no k, not of k 10"),
+        ({"features": "features.npy"}, "holds cells of features [0-9a-f]{16}, not of features [0-9a-f]{16}"),
+        ({"features": None}, "holds cells of features [0-9a-f]{16}, not of no features"),
+        ({"features": None, "network": "tiny"}, "holds cells of features [0-9a-f]{16}, not of no features"),
     ],
 )
 def test_cells_of_something_else_are_not_mixed_in(tmp_path, monkeypatch, other, said):
@@ -142,12 +143,40 @@ def test_cells_of_something_else_are_not_mixed_in(tmp_path, monkeypatch, other, 
     for run in (True, False):
         with pytest.raises(InputError, match=said):
             reproduce(["table1"], replace(few, **({"features": "first.npy"} | other)), "out", run=run)
-    elsewhere = replace(few, network="tiny", features="not/here.npy")  # networks may be run where the features are not
+    elsewhere = replace(few, features="not/here.npy")  # shown where the features are not at hand
     assert reproduce(["table1"], elsewhere, "out", run=False).kept == 1
 
 
+def test_a_folder_of_another_k_is_not_taken_for_one_of_the_usual(tmp_path):
+    few = replace(CHEAP, methods=("itq",), bits=(8,))
+    reproduce(["table1"], replace(few, k=10), tmp_path)
+    for run in (True, False):
+        with pytest.raises(InputError, match="holds cells of k 10, not of no k"):
+            reproduce(["table1"], few, tmp_path, run=run)
+
+
+def test_a_folder_is_of_one_source_whatever_it_is_called(tmp_path):
+    rng = np.random.default_rng(0)
+    for place, classes in (("a", 3), ("b", 4)):
+        (tmp_path / place).mkdir()
+        arrays = {"images": rng.normal(size=(90, 16)).astype(np.float32), "labels": np.arange(90) % classes}
+        np.savez(tmp_path / place / "photos.npz", **arrays)
+    settings = [Setting(str(tmp_path / place / "photos.npz"), bits=(8,), methods=("itq",)) for place in "ab"]
+    assert reproduce(["table1"], settings[0], tmp_path / "out").ran == 1
+    with pytest.raises(InputError, match="holds cells of labels [0-9a-f]{16}, not of labels [0-9a-f]{16}"):
+        reproduce(["table1"], replace(settings[1], bits=(8, 12)), tmp_path / "out")
+
+
+def test_a_folder_without_a_cell_is_of_nothing(tmp_path):
+    few = replace(CHEAP, methods=("itq",), bits=(8,))
+    assert reproduce(["table1"], replace(few, protocol="59k"), tmp_path).failed
+    assert reproduce(["table1"], few, tmp_path).ran == 1
+
+
 def test_names_that_leave_nothing_are_refused(tmp_path):
-    with pytest.raises(InputError, match="table1: nothing of it is left with --method sdh_d, --largest 100000"):
+    with pytest.raises(
+        InputError, match="table1: nothing of it is left with --method sdh_d: leave that out, or change it"
+    ):
         reproduce(["table1"], replace(CHEAP, methods=("sdh_d",)), tmp_path)
 
 

@@ -15,7 +15,7 @@ from ..files import check_writable
 from .cell import Cell
 from .choosing import Run, chosen
 from .ledger import Ledger, rounded
-from .measured_on import check_same
+from .measured_on import check_same, facts
 from .page import page
 from .runner import OnCell, Runner
 from .setting import Setting
@@ -72,13 +72,14 @@ def reproduce(
         raise InputError(f"jobs={jobs}: give at least 1")
     with plots.style():  # says now that figures cannot be drawn, not after hours
         check_writable(out, 20_000_000)
-        check_same(out, setting)
-    ledger, runner = Ledger(out), Runner(setting, Ledger(out), jobs, on_cell)
+    ledger, runner = Ledger(out), Runner(setting, out, jobs, on_cell)
     plans = {name: experiment(name).cells(setting) for name in named}
     if not any(plans.values()):
+        limits = [f"--method {name}" for name in setting.methods] or [f"--largest {setting.largest}"]
         raise InputError(
-            f"{', '.join(named)}: nothing of it is left with {_limits(setting)}: leave that out, or change it"
+            f"{', '.join(named)}: nothing of it is left with {', '.join(limits)}: leave that out, or change it"
         )
+    check_same(out, facts(setting, (cell for planned in plans.values() for cell in planned)))
     if choose:
         plans, _ = _chosen(plans, setting, ledger, runner.run if run else _not_now)
     cells = list(dict.fromkeys(cell for planned in plans.values() for cell in planned))
@@ -118,11 +119,6 @@ def _chosen(plans: Plans, setting: Setting, ledger: Ledger, run: Run) -> tuple[P
 
 def _not_now(trials: Sequence[Cell]) -> None:
     """What is not done stays so."""
-
-
-def _limits(setting: Setting) -> str:
-    """The options that leave cells out."""
-    return ", ".join([*(f"--method {name}" for name in setting.methods), f"--largest {setting.largest}"])
 
 
 def check(what: Sequence[str]) -> list[str]:

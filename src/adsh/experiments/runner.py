@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 from multiprocessing import get_context
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.linalg import LinAlgError
 from ..errors import AdshError, first_line
 from .cell import Cell
 from .ledger import Ledger
+from .measured_on import check_same, facts, write_down
 from .setting import Data, Setting, data_of
 
 OnCell = Callable[[int, int, Cell | None], None]  # done, of how many, the one just finished
@@ -36,8 +38,8 @@ def measure(cell: Cell, data: Data) -> dict[str, Any]:
 class Runner:
     """Runs what is not done yet, one after the other or side by side; a cell that fails leaves the others alone."""
 
-    def __init__(self, setting: Setting, ledger: Ledger, jobs: int, on_cell: OnCell | None) -> None:
-        self.setting, self.ledger, self.jobs = setting, ledger, jobs
+    def __init__(self, setting: Setting, out: Path, jobs: int, on_cell: OnCell | None) -> None:
+        self.setting, self.out, self.ledger, self.jobs = setting, out, Ledger(out), jobs
         self.ran, self.failed = 0, dict[str, str]()
         self._tell = on_cell or (lambda done, total, cell: None)
 
@@ -46,11 +48,14 @@ class Runner:
         missing = [cell for cell in cells if not self.ledger.has(cell)]
         if not missing:
             return
+        now = facts(self.setting, missing, data_of(self.setting))  # says here what is wrong with the data
+        check_same(self.out, now)
         self._tell(0, len(missing), None)
         for place, (cell, record, problem) in enumerate(self._results(missing), 1):
             if problem is not None:
                 self.failed[cell.name] = problem
             else:
+                write_down(self.out, now)
                 self.ledger.write(cell, record)
                 self.ran += 1
             self._tell(place, len(missing), cell)
@@ -61,7 +66,6 @@ class Runner:
             for cell in cells:
                 yield cell, *_attempt(cell, data)
             return
-        data_of(self.setting)  # says here what is wrong with it
         pool = ProcessPoolExecutor(self.jobs, get_context("spawn"), _begin, (self.setting, self.jobs))
         try:
             waiting: dict[Future[tuple[dict[str, Any], str | None]], Cell] = {

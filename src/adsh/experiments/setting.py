@@ -22,7 +22,7 @@ ON_FEATURES = ("linear", "mlp")  # networks that take features; the methods with
 TWO_STEP = ("fasth", "lfh", "lfh_d", "cosdish", "cosdish_d")  # a hash function is fitted to learned codes
 
 _PROTOCOLS = {"cifar10": "paper", "nuswide": "nuswide", "coco": "coco", "coco17": "coco17"}
-_MANY_LABELS = 5000  # MAP over so many, where items have several labels
+MANY_LABELS = 5000  # MAP over so many, where items have several labels
 _TINY = 1024  # numbers an image, which then serve as its features
 _HELD_OUT = 1000  # to choose by, where the protocol has nobody for it
 
@@ -95,7 +95,7 @@ class Data:
         self.labels: LabelSets = self.source.labels
         self.protocol = protocol_of(setting)
         self.several = bool((np.diff(self.labels.starts) > 1).any())
-        self.k = setting.k or (min(_MANY_LABELS, len(self.labels)) if self.several else None)
+        self.k = setting.k or (min(MANY_LABELS, len(self.labels)) if self.several else None)
         self._splits: dict[int, Split] = {}
 
     def split(self, seed: int) -> Split:
