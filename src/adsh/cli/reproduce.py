@@ -126,7 +126,8 @@ class _Bar:
         elif cell is None:
             self._started = time.monotonic()
         else:
-            say(f"cell {done}/{total}: {text}, {time_left(self._started, done, total)} left")
+            left = f", {time_left(self._started, done, total)} left" if done < total else ""
+            say(f"cell {done}/{total}: {text}{left}")
 
     def close(self) -> None:
         """Leaves the bar as it stands."""

@@ -14,6 +14,7 @@ from .cell import Cell
 from .setting import MANY_LABELS, ON_FEATURES, Data, Setting, protocol_of
 
 FILE = "measured_on.json"
+_DIGESTS = ("labels", "features")
 
 Facts = dict[str, Any]
 
@@ -45,6 +46,8 @@ def check_same(out: Path, now: Facts) -> None:
     for name, value in now.items():
         if name in before and before[name] != value:
             held, given = (f"{name} {one}" if one is not None else f"no {name}" for one in (before[name], value))
+            if name in _DIGESTS and None not in (before[name], value):
+                held, given = f"other {name}", "these"
             raise InputError(f"{out} holds cells of {held}, not of {given}: name another folder with --out")
 
 

@@ -75,10 +75,7 @@ def reproduce(
     ledger, runner = Ledger(out), Runner(setting, out, jobs, on_cell)
     plans = {name: experiment(name).cells(setting) for name in named}
     if not any(plans.values()):
-        limits = [f"--method {name}" for name in setting.methods] or [f"--largest {setting.largest}"]
-        raise InputError(
-            f"{', '.join(named)}: nothing of it is left with {', '.join(limits)}: leave that out, or change it"
-        )
+        raise InputError(_nothing_left(named, setting))
     check_same(out, facts(setting, (cell for planned in plans.values() for cell in planned)))
     if choose:
         plans, _ = _chosen(plans, setting, ledger, runner.run if run else _not_now)
@@ -115,6 +112,15 @@ def _chosen(plans: Plans, setting: Setting, ledger: Ledger, run: Run) -> tuple[P
     better, told = chosen(every, setting, ledger, run)
     now = dict(zip(every, better, strict=True))
     return plans | {name: [now[cell] for cell in cells] for name, cells in to_choose.items()}, told
+
+
+def _nothing_left(named: Sequence[str], setting: Setting) -> str:
+    """Why no cell is left, and what there would be."""
+    every = [cell.method for name in named for cell in experiment(name).cells(replace(setting, methods=()))]
+    if not every:
+        return f"--largest {setting.largest}: {', '.join(named)} has no size so small"
+    given = ", ".join(f"--method {name}" for name in setting.methods)
+    return f"{given}: not in {', '.join(named)}, which has {', '.join(dict.fromkeys(every))}"
 
 
 def _not_now(trials: Sequence[Cell]) -> None:
