@@ -167,6 +167,15 @@ def test_a_folder_is_of_one_source_whatever_it_is_called(tmp_path):
         reproduce(["table1"], replace(settings[1], bits=(8, 12)), tmp_path / "out")
 
 
+def test_a_collection_of_fewer_items_than_sdh_has_anchors_is_compared_as_well(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.arange(90) % 3
+    np.savez(tmp_path / "few.npz", images=rng.normal(size=(90, 16)).astype(np.float32), labels=labels)
+    setting = Setting(str(tmp_path / "few.npz"), bits=(8,), methods=("sdh", "sdh_d"))
+    outcome = reproduce(["table1", "table2"], setting, tmp_path / "out")
+    assert (outcome.ran, outcome.failed) == (2, {})
+
+
 def test_a_folder_without_a_cell_is_of_nothing(tmp_path):
     few = replace(CHEAP, methods=("itq",), bits=(8,))
     assert reproduce(["table1"], replace(few, protocol="59k"), tmp_path).failed

@@ -16,6 +16,7 @@ from ..estimator import ADSH
 from ..evaluate import LEARNED, evaluate_model
 from ..evaluate.evaluation import coded_by
 from ..methods import DEEP, create
+from ..methods.sdh import SDH
 from .cell import Cell
 from .paper import printed
 from .setting import Data, at
@@ -47,6 +48,9 @@ def fitted(cell: Cell, data: Data, model: Any) -> tuple[Any, Any, float]:
         if cell.method == "adsh" or cell.method.endswith("_d"):
             database = training  # these learn from all that they get
     known, given = data.labels.take(database), at(items, database)
+    if isinstance(model, SDH):  # a small collection has fewer items than anchors
+        seen = data.labels.take(database if cell.method.endswith("_d") else training)
+        model.anchors = min(model.anchors, int((~seen.empty[seen.ids]).sum()))
     started = time.perf_counter()
     if cell.method == "adsh":
         model.fit(given, known)
