@@ -67,8 +67,11 @@ def test_cells_of_an_experiment_are_a_bar_on_a_terminal_and_lines_elsewhere(term
     assert "cell 1/4" in screen.getvalue()
     assert "24 bits, seed 1" in screen.getvalue()
     monkeypatch.undo()
-    _Bar()(2, 4, cell)
-    assert "cell 2/4: " in capsys.readouterr().err
+    lines = _Bar()
+    for done in (0, 2, 4):
+        lines(done, 4, cell if done else None)
+    said = "adsh: cell 2/4: ITQ, 24 bits, seed 1, 0:00 left\nadsh: cell 4/4: ITQ, 24 bits, seed 1\n"
+    assert capsys.readouterr().err == said
 
 
 def test_elsewhere_a_line_comes_now_and_then(monkeypatch, capsys):

@@ -113,6 +113,7 @@ class _Bar:
 
     def __init__(self) -> None:
         self._bar: Any = None
+        self._started = time.monotonic()
 
     def __call__(self, done: int, total: int, cell: Cell | None) -> None:
         text = "" if cell is None else f"{cell.called}, {cell.bits} bits, seed {cell.seed}"
