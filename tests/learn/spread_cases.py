@@ -21,6 +21,7 @@ from adsh.learn import CodeTable
 from adsh.learn.spread import World
 from adsh.methods import create
 from adsh.networks import create_network
+from adsh.processes import leave
 
 OPTIONS: dict[str, Any] = {"outer": 4, "samples": 90, "batch_size": 32, "progress": False}
 SMALL: dict[str, Any] = {"network": "mlp", "network_options": {"hidden": 16}, **OPTIONS}
@@ -201,3 +202,4 @@ def all_cases(rank: int, size: int, folder: Path) -> None:
     given_in_parts(checkpoints=folder / f"checkpoints-{size}")
     _mistakes(World.now())
     dist.destroy_process_group()
+    leave()  # as `adsh train` does: threads of torch's have aborted processes on the way out
