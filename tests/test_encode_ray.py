@@ -48,6 +48,7 @@ def cluster():
     from ray.cluster_utils import Cluster
 
     before = os.environ.get("PYTHONPATH")
+    os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "120")  # on a busy machine Ray's own 30 were too few
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     cluster.nodes_to_lose = [cluster.add_node(num_cpus=1) for _ in range(2)]
     yield cluster
