@@ -33,10 +33,10 @@ demo: $(VENV)/.dev  ## train on handwritten digits and write demo-report/report.
 	$(BIN)/adsh demo --out demo-report
 
 test: $(VENV)/.dev  ## run the tests, file by file on all cores
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 coverage: $(VENV)/.dev  ## run the tests and say which lines and branches of src/ they leave out; less than 95 % fails
-	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term --cov-report=html $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term --cov-report=html $(ARGS)
 
 $(VENV)/.mutants: $(VENV)/.dev
 	$(PIP) -e '.[mutants]'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -46,3 +47,12 @@ def blobs() -> tuple[np.ndarray, np.ndarray]:
     labels = np.arange(300) % 3
     centres = rng.normal(size=(3, 8)) * 4
     return centres[labels] + rng.normal(size=(300, 8)), labels
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Ray's file comes first, as its processes are forked, which threads of other tests could bring to a halt.
+
+    After it come the files with the most tests, as pytest-xdist orders them unless told not to: see the Makefile.
+    """
+    count = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path.name != "test_encode_ray.py", -count[item.path]))
