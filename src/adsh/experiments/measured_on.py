@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..data.fingerprint import of_labels
 from ..errors import FolderError, InputError, first_line
-from ..files import replacing_file
+from ..files import digest, replacing_file
 from .cell import Cell
 from .setting import MANY_LABELS, ON_FEATURES, Data, Setting, protocol_of
 
@@ -23,8 +23,7 @@ def facts(setting: Setting, cells: Iterable[Cell], data: Data | None = None) -> 
     """What is known of the data that these cells are measured on; more where they are open."""
     found: Facts = {"dataset": Path(setting.dataset).name, "protocol": protocol_of(setting)}
     if data is not None:
-        ids = data.labels.ids.astype("<i8").tobytes()
-        found |= {"k": data.k, "items": len(data.labels), "labels": hashlib.sha256(ids).hexdigest()[:16]}
+        found |= {"k": data.k, "items": len(data.labels), "labels": of_labels(data.labels)}
     elif setting.k is not None:
         found["k"] = setting.k
     if any(cell.option("network") in (None, *ON_FEATURES) for cell in cells):  # others need no features at hand
@@ -32,8 +31,7 @@ def facts(setting: Setting, cells: Iterable[Cell], data: Data | None = None) -> 
         if path is None:
             found["features"] = None
         elif path.is_file():
-            with path.open("rb") as file:
-                found["features"] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+            found["features"] = digest(path)
     return found
 
 
@@ -45,9 +43,8 @@ def check_same(out: Path, now: Facts) -> None:
         now = now | {"k": None}
     for name, value in now.items():
         if name in before and before[name] != value:
-            held, given = (f"{name} {one}" if one is not None else f"no {name}" for one in (before[name], value))
-            if name in _DIGESTS and None not in (before[name], value):
-                held, given = f"other {name}", "these"
+            held, given = (f"no {name}" if one is None else _said(name, one) for one in (before[name], value))
+            given = "these" if held == given else given  # two digests say no more
             raise InputError(f"{out} holds cells of {held}, not of {given}: name another folder with --out")
 
 
@@ -57,6 +54,10 @@ def write_down(out: Path, now: Facts) -> None:
     if before | now != before:
         with replacing_file(out / FILE) as file:
             file.write((json.dumps(before | now) + "\n").encode())
+
+
+def _said(name: str, value: Any) -> str:
+    return f"other {name}" if name in _DIGESTS else f"{name} {value}"
 
 
 def _read(path: Path) -> Facts:

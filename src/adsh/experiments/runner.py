@@ -24,6 +24,7 @@ from .setting import Data, Setting, data_of
 
 OnCell = Callable[[int, int, Cell | None], None]  # done, of how many, the one just finished
 
+_OF_THE_MACHINE = (RuntimeError, ArithmeticError, MemoryError, LinAlgError)  # a GPU's memory, say: the others go on
 _MEASURES = {"judged": "measure:judged", "cases": "cases:measured", "scale": "scale:measured",
              "new-items": "new_items:measured", "timed": "training_time:timed"}  # fmt: skip
 
@@ -109,10 +110,5 @@ def _attempt(cell: Cell, data: Data) -> tuple[dict[str, Any], str | None]:
         return measure(cell, data), None
     except AdshError as problem:
         return {}, first_line(problem)
-    except (
-        RuntimeError,
-        ArithmeticError,
-        MemoryError,
-        LinAlgError,
-    ) as problem:  # a GPU's memory, say: the others go on
+    except _OF_THE_MACHINE as problem:
         return {}, f"{type(problem).__name__}: {first_line(problem)}"
