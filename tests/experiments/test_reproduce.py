@@ -12,15 +12,16 @@ from PIL import Image
 
 import adsh
 from adsh.errors import AdshError, InputError
-from adsh.experiments import EXPERIMENTS, Setting, choosing, networks, reproduce, runner
-from adsh.experiments.ledger import Ledger
+from adsh.experiments import EXPERIMENTS, ExperimentConfig, reproduce, runner
+from adsh.experiments.experiment_config import ExperimentData
+from adsh.experiments.figures import networks
 from adsh.experiments.measure import fitted, model_of
+from adsh.experiments.result_store import ResultStore
 from adsh.experiments.run import experiment
-from adsh.experiments.setting import Data
 
-SETTING = Setting("digits", bits=(8, 12), outer=1, size=64, hash_function="ridge", largest=100_000)
+from .configs import CHEAP, DIGITS
+
 ROW = {"method", "bits", "seed", "map_expected", "map_stable", "map_network", "paper", "seconds", "device", "commit"}
-CHEAP = replace(SETTING, methods=("itq", "sdh_d", "adsh"))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def everything(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(networks.OWN, "dhn", "dsh_net")  # AlexNet would take most of the time of all
-        yield out, reproduce(["all"], SETTING, out)
+        yield out, reproduce(["all"], DIGITS, out)
 
 
 def test_every_experiment_leaves_rows_tables_and_figures(everything):
@@ -37,7 +38,7 @@ def test_every_experiment_leaves_rows_tables_and_figures(everything):
     assert list(outcome.files) == list(EXPERIMENTS)
     for name in EXPERIMENTS:
         rows = json.loads((out / f"{name}.json").read_text())
-        assert len(rows) == len(experiment(name).cells(SETTING))
+        assert len(rows) == len(experiment(name).cells(DIGITS))
         if name not in ("cases", "scale", "new-items"):
             assert all(row.keys() >= ROW for row in rows)
         assert "| --- |" in (out / f"{name}.md").read_text()
@@ -64,7 +65,7 @@ def test_records_hold_no_pictures_of_the_data(everything):
 def test_a_second_run_repeats_nothing(everything):
     out, outcome = everything
     before = {path: path.stat().st_mtime_ns for path in out.glob("cells/*.json")}
-    again = reproduce(["table1", "ties"], SETTING, out)
+    again = reproduce(["table1", "ties"], DIGITS, out)
     assert (again.ran, again.failed) == (0, {})
     assert again.kept == 30  # ten methods and five more, at two lengths
     assert {path: path.stat().st_mtime_ns for path in out.glob("cells/*.json")} == before
@@ -75,7 +76,7 @@ def test_figures_are_those_of_the_method_itself(everything):
     out, _ = everything
     rows = json.loads((out / "table1.json").read_text())
     row = next(row for row in rows if row["method"] == "itq" and row["bits"] == 12)
-    data = Data(SETTING)
+    data = ExperimentData(DIGITS)
     parts = data.split(0)
     items = (np.asarray(data.source.items).reshape(len(data.labels), -1) / 255).astype(np.float32)
     method = adsh.methods.create("itq", bits=12, seed=0).fit(items[parts.database], data.labels.take(parts.database))
@@ -161,7 +162,7 @@ def test_a_folder_is_of_one_source_whatever_it_is_called(tmp_path):
         (tmp_path / place).mkdir()
         arrays = {"images": rng.normal(size=(90, 16)).astype(np.float32), "labels": np.arange(90) % classes}
         np.savez(tmp_path / place / "photos.npz", **arrays)
-    settings = [Setting(str(tmp_path / place / "photos.npz"), bits=(8,), methods=("itq",)) for place in "ab"]
+    settings = [ExperimentConfig(str(tmp_path / place / "photos.npz"), bits=(8,), methods=("itq",)) for place in "ab"]
     assert reproduce(["table1"], settings[0], tmp_path / "out").ran == 1
     with pytest.raises(InputError, match="holds cells of other labels, not of these"):
         reproduce(["table1"], replace(settings[1], bits=(8, 12)), tmp_path / "out")
@@ -171,8 +172,8 @@ def test_a_collection_of_fewer_items_than_sdh_has_anchors_is_compared_as_well(tm
     rng = np.random.default_rng(0)
     labels = np.arange(90) % 3
     np.savez(tmp_path / "few.npz", images=rng.normal(size=(90, 16)).astype(np.float32), labels=labels)
-    setting = Setting(str(tmp_path / "few.npz"), bits=(8,), methods=("sdh", "sdh_d"))
-    outcome = reproduce(["table1", "table2"], setting, tmp_path / "out")
+    config = ExperimentConfig(str(tmp_path / "few.npz"), bits=(8,), methods=("sdh", "sdh_d"))
+    outcome = reproduce(["table1", "table2"], config, tmp_path / "out")
     assert (outcome.ran, outcome.failed) == (2, {})
 
 
@@ -191,16 +192,16 @@ def test_names_that_leave_nothing_are_refused(tmp_path):
 
 def test_the_page_of_cases_alone_has_their_pictures(everything):
     out, _ = everything
-    outcome = reproduce(["cases"], SETTING, out)
+    outcome = reproduce(["cases"], DIGITS, out)
     assert outcome.ran == 0
     assert outcome.page == out / "cases.html"
     assert "data:image/png" in outcome.page.read_text()
 
 
 def test_the_rows_of_networks_have_the_figures_of_the_appendix():
-    setting = Setting("cifar10", network="efficientnet_lite0", methods=("dsh",))
-    done = [(cell, {"bits": cell.bits, "map_expected": 0.5, "paper": 0.9}) for cell in networks.cells(setting)]
-    assert [row["paper"] for row in networks.show(setting, done).rows] == [
+    config = ExperimentConfig("cifar10", network="efficientnet_lite0", methods=("dsh",))
+    done = [(cell, {"bits": cell.bits, "map_expected": 0.5, "paper": 0.9}) for cell in networks.cells(config)]
+    assert [row["paper"] for row in networks.show(config, done).rows] == [
         0.6157, 0.6512, 0.6607, 0.6755, 0.6036, 0.6829, 0.7245, 0.7657,
     ]  # fmt: skip
 
@@ -258,83 +259,23 @@ def test_a_cell_that_fails_leaves_the_others(tmp_path):
     assert "| ITQ | " in (tmp_path / "table1.md").read_text()
 
 
-def test_options_are_chosen_on_validation_items(tmp_path):
-    few = replace(CHEAP, methods=("sdh_d",), bits=(8,))
-    outcome = reproduce(["table2"], few, tmp_path, choose=True)
-    told = json.loads((tmp_path / "choices.json").read_text())
-    assert len(told) == 6
-    best = max(told, key=lambda one: one["map_validation"])
-    assert [one for one in told if one["chosen"]] == [best]
-    assert outcome.ran == 7
-    row = json.loads((tmp_path / "table2.json").read_text())[0]
-    assert row["options"] == best["options"]
-    trial = experiment("table2").cells(few)[0]
-    asking, database, _ = Data(few).sides(replace(trial, asking="validation"))
-    queries = Data(few).split(0).queries
-    assert not set(asking) & set(queries)
-    assert not set(asking) & set(database)
-    again = reproduce(["table1", "table2"], replace(CHEAP, bits=(8,)), tmp_path, choose=True, run=False)
-    assert (again.ran, again.kept) == (0, 1)  # of what was chosen among; nothing else is run for it
-
-
-def test_options_are_chosen_for_each_network_apart():
-    setting = replace(SETTING, methods=("dsh",))
-    for cell in experiment("networks").cells(setting):
-        assert {trial.option("network") for trial in choosing._trials(cell, setting)} == {cell.option("network")}
-
-
-def test_every_experiment_chooses_by_the_same_trials(tmp_path):
-    """The rate of DSH is one, whether its table or its time asks, for its -D variant too."""
-    setting = replace(SETTING, network="mlp", preset="fast", methods=("dsh", "dsh_d"), bits=(8, 12))
-    asked = []
-    for name in ("table1", "time"):
-        choosing.chosen(experiment(name).cells(setting), setting, Ledger(tmp_path), asked.append)
-    one, other = filter(None, asked)
-    assert one == other
-    assert [(trial.method, trial.bits) for trial in one] == [("dsh", 8)] * 3
-
-
-def test_rates_to_choose_among_are_shares_of_the_presets():
-    setting = replace(CHEAP, network="mlp", preset="fast")
-    trials = choosing._trials(setting.cell("dpsh_d", 12, 0), setting)
-    assert [trial.option("lr") for trial in trials] == [0.0006, 0.0018, 0.006]
-    assert all(trial.asking == "validation" for trial in trials)
-
-
-@pytest.mark.parametrize(("best", "asked"), [(0.0018, 3), (0.006, 4), (1.0, 5), (0.0005, 4), (0.0, 5)])
-def test_rates_beyond_the_grid_are_tried_where_its_end_is_best(tmp_path, best, asked):
-    setting, ledger = replace(CHEAP, network="mlp", preset="fast", methods=("dsh",), bits=(8,)), Ledger(tmp_path)
-    done = []
-
-    def run(cells):
-        for cell in cells:
-            if not ledger.has(cell):
-                done.append(cell.option("lr"))
-                ledger.write(cell, {"map_expected": -abs(cell.option("lr") - best)})
-
-    cells, told = choosing.chosen(experiment("table1").cells(setting), setting, ledger, run)
-    assert len(done) == len(told) == asked
-    assert cells[0].option("lr") == min(done, key=lambda rate: abs(rate - best))
-    assert choosing.chosen(experiment("table1").cells(setting), setting, ledger, lambda _: None) == (cells, told)
-
-
 @pytest.mark.parametrize(
-    ("what", "setting", "message"),
+    ("what", "config", "message"),
     [
-        (["table9"], SETTING, "'table9' is no experiment: choose among table1"),
-        ([], SETTING, "no experiment is named"),
-        (["table1"], replace(SETTING, dataset="nothing-here"), "nothing-here"),
+        (["table9"], DIGITS, "'table9' is no experiment: choose among table1"),
+        ([], DIGITS, "no experiment is named"),
+        (["table1"], replace(DIGITS, dataset="nothing-here"), "nothing-here"),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(tmp_path, what, setting, message):
+def test_mistakes_are_told_before_anything_runs(tmp_path, what, config, message):
     with pytest.raises(InputError, match=message):
-        reproduce(what, setting, tmp_path / "out")
+        reproduce(what, config, tmp_path / "out")
     assert not (tmp_path / "out" / "cells").exists()
 
 
 def test_an_unknown_method_is_refused():
     with pytest.raises(InputError, match="method 'adhs': choose among adsh, lsh"):
-        Setting("digits", methods=("adhs",))
+        ExperimentConfig("digits", methods=("adhs",))
 
 
 def test_features_must_fit_the_data(tmp_path):
@@ -348,7 +289,7 @@ def test_a_broken_record_is_named(tmp_path):
     (tmp_path / "cells").mkdir()
     (tmp_path / "cells" / f"{cell.name}.json").write_text("{")
     with pytest.raises(adsh.errors.FolderError, match="is no whole record"):
-        Ledger(tmp_path).read(cell)
+        ResultStore(tmp_path).read(cell)
 
 
 @pytest.mark.parametrize("method", ["adsh", "dsh"])
@@ -360,11 +301,11 @@ def test_a_method_is_timed_on_as_many_points_as_its_cell_says(method, share):
         def fit(self, given, known, train=None):
             self.points = len(given if train is None else train)
 
-    data, model = Data(SETTING), Watched()
+    data, model = ExperimentData(DIGITS), Watched()
     database = data.split(0).database
     data._splits[0] = replace(data.split(0), training=database[::10])
     points = len(database) // share
-    fitted(SETTING.cell(method, 8, 0, points), data, model)
+    fitted(DIGITS.cell(method, 8, 0, points), data, model)
     assert model.points == points
 
 
@@ -376,25 +317,15 @@ def test_features_of_pictures_in_files_are_enough_for_methods_on_features(tmp_pa
             tmp_path / "photos" / "ab"[number % 2] / f"{number}.png"
         )
     np.save(tmp_path / "features.npy", rng.normal(size=(40, 6)))
-    setting = Setting(str(tmp_path / "photos"), features=str(tmp_path / "features.npy"), bits=(4,), methods=("itq",))
-    assert reproduce(["table1"], setting, tmp_path / "out").failed == {}
-
-
-def test_a_smaller_rate_is_tried_where_all_but_the_smallest_failed(tmp_path):
-    setting, ledger = replace(CHEAP, network="mlp", preset="fast", methods=("dsh",), bits=(8,)), Ledger(tmp_path)
-
-    def run(cells):
-        for cell in cells:
-            if cell.option("lr") < 0.001:
-                ledger.write(cell, {"map_expected": 0.5 - cell.option("lr")})
-
-    _, told = choosing.chosen(experiment("table1").cells(setting), setting, ledger, run)
-    assert [one["options"]["lr"] for one in told] == [0.0006, 0.0002, 0.0000667]
+    config = ExperimentConfig(
+        str(tmp_path / "photos"), features=str(tmp_path / "features.npy"), bits=(4,), methods=("itq",)
+    )
+    assert reproduce(["table1"], config, tmp_path / "out").failed == {}
 
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_cells_that_are_compared_are_compiled_alike_however_long_they_train(compiled):
-    setting = replace(SETTING, network="dsh_net", preset="modern", compile=compiled)
+    config = replace(DIGITS, network="dsh_net", preset="modern", compile=compiled)
     for outer in (1, 99):
-        model = model_of(setting.cell("dsh", 8, 0, outer=outer), Data(setting))
+        model = model_of(config.cell("dsh", 8, 0, outer=outer), ExperimentData(config))
         assert model.recipe == {"compile": "reduce-overhead"}

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from adsh.experiments import training_time
 from adsh.experiments.cell import Cell
+from adsh.experiments.figures import training_time
 from adsh.experiments.paper import MAP, printed
 from adsh.experiments.summaries import map_table
 from adsh.experiments.tables import Best, Table, html, latex, markdown

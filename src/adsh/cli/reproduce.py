@@ -67,11 +67,11 @@ def command(
     of other methods is shown as well.
     """
     from ..errors import InputError
-    from ..experiments import Setting, reproduce
+    from ..experiments import ExperimentConfig, reproduce
 
     if seeds < 1:
         raise InputError(f"--seeds {seeds}: give at least 1")
-    setting = Setting(
+    config = ExperimentConfig(
         dataset, root=root, protocol=protocol, features=str(features) if features else None, network=network,
         weights=weights, preset=preset, hash_function=hash_function, outer=outer, seeds=tuple(range(seeds)), k=k,
         device=device or "auto", methods=tuple(method or ()), size=size, largest=largest,
@@ -81,7 +81,7 @@ def command(
     out = out or Path("results") / Path(dataset).stem
     try:
         with closing(_Bar()) as shown:
-            outcome = reproduce(what, setting, out, jobs=jobs, choose=choose, run=run, on_cell=shown)
+            outcome = reproduce(what, config, out, jobs=jobs, choose=choose, run=run, on_cell=shown)
     except KeyboardInterrupt:
         raise Stopped("stopped; what is done is kept, and the same command goes on") from None
     for reason in dict.fromkeys(outcome.failed.values()):

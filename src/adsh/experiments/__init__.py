@@ -6,7 +6,7 @@ An experiment names its cells and shows the records of those that are done; `run
 from __future__ import annotations
 
 from .cell import Cell
+from .experiment_config import ExperimentConfig
 from .run import EXPERIMENTS, Outcome, reproduce
-from .setting import Setting
 
-__all__ = ["EXPERIMENTS", "Cell", "Outcome", "Setting", "reproduce"]
+__all__ = ["EXPERIMENTS", "Cell", "ExperimentConfig", "Outcome", "reproduce"]

@@ -18,28 +18,28 @@ from ..evaluate.evaluation import coded_by
 from ..methods import DEEP, create
 from ..methods.sdh import SDH
 from .cell import Cell
+from .experiment_config import ExperimentData, at
 from .paper import printed
-from .setting import Data, at
 
 Record = dict[str, Any]
 
 KS = (1, 100, 200, *range(400, 2001, 200))  # places of the precision curves
 
 
-def model_of(cell: Cell, data: Data) -> Any:
+def model_of(cell: Cell, data: ExperimentData) -> Any:
     """The method of a cell, to be fitted."""
     options = dict(cell.options)
     if cell.method == "adsh" or cell.method in DEEP:
-        options["device"] = data.setting.device
+        options["device"] = data.config.device
         # said, not left to the length of training: cells that are compared are compiled alike
         usual = recipe(options["preset"], options["network"]).compile
-        options["recipe"] = {"compile": COMPILED if data.setting.compile else usual}
+        options["recipe"] = {"compile": COMPILED if data.config.compile else usual}
         options["network_options"] = {name: options.pop(name) for name in ("weights", "size") if name in options}
     options |= {"seed": cell.seed, "progress": False}
     return ADSH(cell.bits, **options) if cell.method == "adsh" else create(cell.method, bits=cell.bits, **options)
 
 
-def fitted(cell: Cell, data: Data, model: Any) -> tuple[Any, Any, float]:
+def fitted(cell: Cell, data: ExperimentData, model: Any) -> tuple[Any, Any, float]:
     """The model trained on its part of the database; the database it was given, and the seconds it took."""
     items, (_, database, training) = data.seen_by(cell), data.sides(cell)
     if cell.points is not None:
@@ -59,7 +59,7 @@ def fitted(cell: Cell, data: Data, model: Any) -> tuple[Any, Any, float]:
     return database, given, time.perf_counter() - started
 
 
-def judged(cell: Cell, data: Data) -> Record:
+def judged(cell: Cell, data: ExperimentData) -> Record:
     """Trains and judges: MAP in every way, precision at k, precision and recall by radius, and the time."""
     model = model_of(cell, data)
     database, given, seconds = fitted(cell, data, model)
@@ -75,7 +75,7 @@ def judged(cell: Cell, data: Data) -> Record:
         "map_expected": learned.map_expected,
         "map_stable": learned.map_stable,
         "map_network": network.map_expected,
-        "paper": printed(data.setting.dataset, cell.method, cell.bits),
+        "paper": printed(data.config.dataset, cell.method, cell.bits),
         "seconds": training_time(model, seconds),
         "device": str(model.device_),
         "commit": version_of_code(),
@@ -91,7 +91,7 @@ def judged(cell: Cell, data: Data) -> Record:
     }
 
 
-def about(cell: Cell, data: Data) -> Record:
+def about(cell: Cell, data: ExperimentData) -> Record:
     """What the cell is, as every record begins."""
     options = {name: value for name, value in cell.options if name not in ("network", "preset", "weights")}
     return {

@@ -8,8 +8,8 @@ from importlib.resources import files
 
 from ..evaluate import plots
 from ..evaluate.page import case_in_html, figure_in_html
-from .setting import Setting
-from .shown import Shown
+from .experiment_config import ExperimentConfig
+from .rendering import Rendering
 from .tables import html
 
 _ONE_PANEL = 6.0  # inches
@@ -21,19 +21,19 @@ table { margin-top: .6rem; } tbody th { color: inherit; font-weight: 500; } .fig
 """
 
 
-def page(setting: Setting, titles: Mapping[str, str], shown: Mapping[str, Shown]) -> str:
+def page(config: ExperimentConfig, titles: Mapping[str, str], shown: Mapping[str, Rendering]) -> str:
     """The page; `titles` and `shown` by the name of the experiment."""
     style = files("adsh.evaluate").joinpath("page.css").read_text(encoding="utf-8")
     links = " · ".join(f'<a href="#{name}">{escape(name)}</a>' for name in shown)
-    title = f"ADSH reproduced on {setting.dataset}"
-    seeds = ", ".join(map(str, setting.seeds))
+    title = f"ADSH reproduced on {config.dataset}"
+    seeds = ", ".join(map(str, config.seeds))
     parts = [
         "<!doctype html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<style>{style}{_MORE}</style></head><body><main>",
         f"<h1>{escape(title)}</h1>",
-        f'<p class="soft">Network {escape(setting.network)}, preset {escape(setting.preset)}, seeds {seeds}. '
+        f'<p class="soft">Network {escape(config.network)}, preset {escape(config.preset)}, seeds {seeds}. '
         "The paper’s figures stand beside ours, where it has them.</p>",
         *[f"<nav>{links}</nav>"] * (len(shown) > 1),
     ]

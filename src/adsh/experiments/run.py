@@ -13,19 +13,19 @@ from ..errors import FolderError, InputError
 from ..evaluate import plots
 from ..files import check_writable
 from .cell import Cell
-from .choosing import Run, chosen
-from .ledger import Ledger, rounded
-from .measured_on import check_same, facts
+from .experiment_config import ExperimentConfig
+from .grid_search import Run, chosen
 from .page import page
+from .provenance import check_same, facts
+from .rendering import Rendering
+from .result_store import ResultStore, rounded
 from .runner import OnCell, Runner
-from .setting import Setting
-from .shown import Shown
 from .tables import FORMATS
 
 EXPERIMENTS = {  # the paper's, then ours
     "table1": "table1", "table2": "table2", "top-k": "top_k", "pr": "precision_recall", "time": "training_time",
-    "networks": "networks", "hyper": "hyper", "cases": "cases",
-    "columns": "columns", "ties": "ties", "scale": "scale", "new-items": "new_items",
+    "networks": "networks", "hyper": "hyperparameters", "cases": "case_study",
+    "columns": "learned_vs_hashed", "ties": "ties", "scale": "scale", "new-items": "new_items",
 }  # fmt: skip
 PAGE, CHOICES = "index.html", "choices.json"
 
@@ -52,7 +52,7 @@ class Outcome:
 
 def reproduce(
     what: Sequence[str],
-    setting: Setting,
+    config: ExperimentConfig,
     out: str | Path,
     *,
     jobs: int = 1,
@@ -72,54 +72,54 @@ def reproduce(
         raise InputError(f"jobs={jobs}: give at least 1")
     with plots.style():  # says now that figures cannot be drawn, not after hours
         check_writable(out, 20_000_000)
-    ledger, runner = Ledger(out), Runner(setting, out, jobs, on_cell)
-    plans = {name: experiment(name).cells(setting) for name in named}
+    store, runner = ResultStore(out), Runner(config, out, jobs, on_cell)
+    plans = {name: experiment(name).cells(config) for name in named}
     if not any(plans.values()):
-        raise InputError(_nothing_left(named, setting))
-    check_same(out, facts(setting, (cell for planned in plans.values() for cell in planned)))
+        raise InputError(_nothing_left(named, config))
+    check_same(out, facts(config, (cell for planned in plans.values() for cell in planned)))
     if choose:
-        plans, _ = _chosen(plans, setting, ledger, runner.run if run else _not_now)
+        plans, _ = _chosen(plans, config, store, runner.run if run else _not_now)
     cells = list(dict.fromkeys(cell for planned in plans.values() for cell in planned))
-    kept = sum(ledger.has(cell) for cell in cells)
+    kept = sum(store.has(cell) for cell in cells)
     if run:
         runner.run(cells)
-    if not any(map(ledger.has, cells)) and not runner.failed:
+    if not any(map(store.has, cells)) and not runner.failed:
         raise InputError(f"{out} holds no cell of {', '.join(named)}: run them first, with the same options")
-    if setting.methods:  # the others are shown too, as far as they are done
-        plans = {name: experiment(name).cells(replace(setting, methods=())) for name in named}
+    if config.methods:  # the others are shown too, as far as they are done
+        plans = {name: experiment(name).cells(replace(config, methods=())) for name in named}
     if choose:
-        plans, told = _chosen(plans, setting, ledger, _not_now)
+        plans, told = _chosen(plans, config, store, _not_now)
         if told:
             _write(out / CHOICES, json.dumps(rounded(told), indent=1) + "\n")
     files, shown = {}, {}
     for name, planned in plans.items():
-        done = list(ledger.done(planned))
+        done = list(store.done(planned))
         if done:
-            shown[name] = experiment(name).show(setting, done)
+            shown[name] = experiment(name).show(config, done)
             files[name] = list(_written(name, [record for _, record in done], shown[name], out))
     at = None
     if shown and (len(named) > 1 or any(of_one.cases for of_one in shown.values())):
         at = out / (PAGE if len(named) > 1 else f"{named[0]}.html")
         titles = {name: experiment(name).TITLE for name in shown}
-        _write(at, page(setting, titles, shown))
+        _write(at, page(config, titles, shown))
     return Outcome(files, runner.ran, kept, at, runner.failed)
 
 
-def _chosen(plans: Plans, setting: Setting, ledger: Ledger, run: Run) -> tuple[Plans, list[dict[str, Any]]]:
+def _chosen(plans: Plans, config: ExperimentConfig, store: ResultStore, run: Run) -> tuple[Plans, list[dict[str, Any]]]:
     """The plans with the options that validation items prefer, where methods are compared; and all that was tried."""
     to_choose = {name: cells for name, cells in plans.items() if name not in _AS_THE_PRESET}
     every = list(dict.fromkeys(cell for cells in to_choose.values() for cell in cells))
-    better, told = chosen(every, setting, ledger, run)
+    better, told = chosen(every, config, store, run)
     now = dict(zip(every, better, strict=True))
     return plans | {name: [now[cell] for cell in cells] for name, cells in to_choose.items()}, told
 
 
-def _nothing_left(named: Sequence[str], setting: Setting) -> str:
+def _nothing_left(named: Sequence[str], config: ExperimentConfig) -> str:
     """Why no cell is left, and what there would be."""
-    every = [cell.method for name in named for cell in experiment(name).cells(replace(setting, methods=()))]
+    every = [cell.method for name in named for cell in experiment(name).cells(replace(config, methods=()))]
     if not every:
-        return f"--largest {setting.largest}: {', '.join(named)} has no size so small"
-    given = ", ".join(f"--method {name}" for name in setting.methods)
+        return f"--largest {config.largest}: {', '.join(named)} has no size so small"
+    given = ", ".join(f"--method {name}" for name in config.methods)
     return f"{given}: not in {', '.join(named)}, which has {', '.join(dict.fromkeys(every))}"
 
 
@@ -138,10 +138,10 @@ def check(what: Sequence[str]) -> list[str]:
 
 def experiment(name: str) -> Any:
     """The module of an experiment: TITLE, cells and show."""
-    return import_module(f".{EXPERIMENTS[name]}", __package__)
+    return import_module(f".figures.{EXPERIMENTS[name]}", __package__)
 
 
-def _written(name: str, records: Sequence[dict[str, Any]], shown: Shown, out: Path) -> Iterator[Path]:
+def _written(name: str, records: Sequence[dict[str, Any]], shown: Rendering, out: Path) -> Iterator[Path]:
     """Rows, tables and figures of an experiment; their paths."""
     every: dict[str, Any] = dict.fromkeys(_IN_ROWS)
     rows = [every | {key: value for key, value in record.items() if key not in _NOT_IN_ROWS}

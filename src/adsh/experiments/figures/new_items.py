@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.metrics import mean_average_precision
-from .cell import Cell
-from .measure import about, model_of, version_of_code
-from .setting import Data, Setting, at
-from .shown import Shown
-from .summaries import Done, seeds_in_words, spread
-from .tables import Table
+from ...evaluate.metrics import mean_average_precision
+from ..cell import Cell
+from ..experiment_config import ExperimentConfig, ExperimentData, at
+from ..measure import about, model_of, version_of_code
+from ..rendering import Rendering
+from ..summaries import Done, seeds_in_words, spread
+from ..tables import Table
 
 TITLE = "Items added after training"
 WAYS = {
@@ -26,12 +26,12 @@ WAYS = {
 _SHARE = 12  # one in so many is new
 
 
-def cells(setting: Setting) -> list[Cell]:
+def cells(config: ExperimentConfig) -> list[Cell]:
     """ADSH at every length."""
-    return [replace(cell, measure="new-items") for cell in setting.cells(("adsh",))]
+    return [replace(cell, measure="new-items") for cell in config.cells(("adsh",))]
 
 
-def measured(cell: Cell, data: Data) -> dict[str, Any]:
+def measured(cell: Cell, data: ExperimentData) -> dict[str, Any]:
     """MAP of queries that search the new items alone; and, for the unseen class, of its own queries among all."""
     items, (asking, database, _) = data.seen_by(cell), data.sides(cell)
     rng = np.random.default_rng([cell.seed, 7])
@@ -69,15 +69,15 @@ def measured(cell: Cell, data: Data) -> dict[str, Any]:
     return {**about(cell, data), "new": len(new), **{way: figures.get(way) for way in WAYS}, **device}
 
 
-def show(setting: Setting, done: Done) -> Shown:
+def show(config: ExperimentConfig, done: Done) -> Rendering:
     """MAP of each way at each length."""
     rows = []
     for way, words in WAYS.items():
-        found = {bits: [r[way] for c, r in done if c.bits == bits and r[way] is not None] for bits in setting.bits}
+        found = {bits: [r[way] for c, r in done if c.bits == bits and r[way] is not None] for bits in config.bits}
         if any(found.values()):
             rows.append([words, *(spread(figures) for figures in found.values())])
-    headings = ["MAP", *(f"{bits} bits" for bits in setting.bits)]
+    headings = ["MAP", *(f"{bits} bits" for bits in config.bits)]
     notes = [seeds_in_words(done), f"One in {_SHARE} of the database is new; queries search the new items alone."]
     if len(rows) == len(WAYS):
         notes.append("For the class never seen, its own queries search the whole database.")
-    return Shown([Table("new-items", TITLE, headings, rows, notes)])
+    return Rendering([Table("new-items", TITLE, headings, rows, notes)])

@@ -28,7 +28,7 @@ _HELD_OUT = 1000  # to choose by, where the protocol has nobody for it
 
 
 @dataclass(frozen=True)
-class Setting:
+class ExperimentConfig:
     """What is given once for all cells. None leaves it to the data or to the preset."""
 
     dataset: str
@@ -58,7 +58,7 @@ class Setting:
             raise InputError("no code length or no seed is given: name at least one")
 
     def cell(self, method: str, bits: int, seed: int, points: int | None = None, **options: Any) -> Cell:
-        """The cell of a method, with the setting's network and preset where it has one."""
+        """The cell of a method, with the config's network and preset where it has one."""
         given: dict[str, Any] = {}
         if method == "adsh" or method in DEEP:
             given = {"network": self.network, "preset": self.preset, "outer": self.outer, "weights": self.weights}
@@ -79,23 +79,23 @@ class Setting:
         return [self.cell(name, bits, seed, **options) for seed in self.seeds for name in wanted for bits in self.bits]
 
 
-def protocol_of(setting: Setting) -> str:
+def protocol_of(config: ExperimentConfig) -> str:
     """The protocol given, or the usual one of the data."""
-    return setting.protocol or _PROTOCOLS.get(setting.dataset, "holdout")
+    return config.protocol or _PROTOCOLS.get(config.dataset, "holdout")
 
 
-class Data:
-    """The data of a setting, opened once, and the splits drawn from it."""
+class ExperimentData:
+    """The data of a config, opened once, and the splits drawn from it."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-        self.source = open_source(setting.dataset, root=setting.root)
+    def __init__(self, config: ExperimentConfig) -> None:
+        self.config = config
+        self.source = open_source(config.dataset, root=config.root)
         if self.source.labels is None:
-            raise InputError(f"{setting.dataset} has no labels: experiments compare by them")
+            raise InputError(f"{config.dataset} has no labels: experiments compare by them")
         self.labels: LabelSets = self.source.labels
-        self.protocol = protocol_of(setting)
+        self.protocol = protocol_of(config)
         self.several = bool((np.diff(self.labels.starts) > 1).any())
-        self.k = setting.k or (min(MANY_LABELS, len(self.labels)) if self.several else None)
+        self.k = config.k or (min(MANY_LABELS, len(self.labels)) if self.several else None)
         self._splits: dict[int, Split] = {}
 
     def split(self, seed: int) -> Split:
@@ -135,15 +135,15 @@ class Data:
 
     @cached_property
     def _features(self) -> NDArray[np.float32]:
-        path = self.setting.features
+        path = self.config.features
         if path is None:
             if isinstance(self.source, ArrayDataset) and self.source.items[0].size <= _TINY:
                 items = np.asarray(self.source.items)  # features already, or images so small that they serve as such
                 scale = np.float32(1 / 255 if items.ndim == 4 else 1)
                 return (items.reshape(len(items), -1) * scale).astype(np.float32)
             raise InputError(
-                f"{self.setting.dataset} holds images, and methods without a network of their own learn from "
-                f"features: adsh features {self.setting.dataset} --out features.npy, then --features features.npy"
+                f"{self.config.dataset} holds images, and methods without a network of their own learn from "
+                f"features: adsh features {self.config.dataset} --out features.npy, then --features features.npy"
             )
         try:
             found = np.load(Path(path).expanduser(), allow_pickle=False)
@@ -151,12 +151,12 @@ class Data:
             raise InputError(f"{path} cannot be read as features ({problem}): give a .npy of (n, d)") from None
         if not isinstance(found, np.ndarray) or found.ndim != 2 or len(found) != len(self.labels):
             shape = getattr(found, "shape", type(found).__name__)
-            raise InputError(f"{path} has shape {shape}: {self.setting.dataset} needs ({len(self.labels)}, d)")
+            raise InputError(f"{path} has shape {shape}: {self.config.dataset} needs ({len(self.labels)}, d)")
         return found.astype(np.float32)
 
     @cached_property
     def _prepared(self) -> Any:
-        network = self.setting.network
+        network = self.config.network
         return made_ready(self.source, network=None if network in ON_FEATURES else network)
 
     @cached_property
@@ -165,9 +165,9 @@ class Data:
 
 
 @lru_cache(1)
-def data_of(setting: Setting) -> Data:
-    """The data of a setting; opening them may take a while, and is done once."""
-    return Data(setting)
+def open_data(config: ExperimentConfig) -> ExperimentData:
+    """The data of a config; opening them may take a while, and is done once."""
+    return ExperimentData(config)
 
 
 def at(items: Any, indices: NDArray[np.int64]) -> Any:

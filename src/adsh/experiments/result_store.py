@@ -14,7 +14,7 @@ from .cell import Cell
 FOLDER = "cells"
 
 
-class Ledger:
+class ResultStore:
     """Records by cell, in OUT/cells."""
 
     def __init__(self, out: Path) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Rendering:
     """Of one experiment. `figures` are name -> (caption, figure), `cases` name -> queries with what they found.
 
     `rows` are the records as they are shown, where that is not as they were kept.

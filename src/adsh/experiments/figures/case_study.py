@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from ..data import as_items
-from ..evaluate.cases import Case, picture, study
-from ..evaluate.cases import Shown as Shown_
-from .cell import Cell
-from .measure import about, fitted, model_of, version_of_code
-from .setting import Data, Setting, at, data_of
-from .shown import Shown
-from .summaries import Done, label, share
-from .tables import Table
+from ...data import as_items
+from ...evaluate.cases import Case, picture, study
+from ...evaluate.cases import Shown as CaseItem
+from ..cell import Cell
+from ..experiment_config import ExperimentConfig, ExperimentData, at, open_data
+from ..measure import about, fitted, model_of, version_of_code
+from ..rendering import Rendering
+from ..summaries import Done, label, share
+from ..tables import Table
 
 TITLE = "Case study"
 METHODS = ("adsh", "lfh_d", "sdh_d", "cosdish_d")
 _QUERIES = 8
 
 
-def cells(setting: Setting) -> list[Cell]:
+def cells(config: ExperimentConfig) -> list[Cell]:
     """The shortest codes, as in the paper; the first seed: it draws the queries, the same for all."""
-    wanted = [name for name in METHODS if not setting.methods or name in setting.methods]
-    shortest, first = min(setting.bits), setting.seeds[0]
-    return [replace(setting.cell(name, shortest, first), measure="cases") for name in wanted]
+    wanted = [name for name in METHODS if not config.methods or name in config.methods]
+    shortest, first = min(config.bits), config.seeds[0]
+    return [replace(config.cell(name, shortest, first), measure="cases") for name in wanted]
 
 
-def measured(cell: Cell, data: Data) -> dict[str, Any]:
+def measured(cell: Cell, data: ExperimentData) -> dict[str, Any]:
     """The queries with what they find; pictures where the items have some, whatever the method saw."""
     model = model_of(cell, data)
     database, _, _ = fitted(cell, data, model)
@@ -52,19 +52,19 @@ def _without_pictures(case: dict[str, Any]) -> dict[str, Any]:
     return case
 
 
-def _with_pictures(case: Case, cell: Cell, data: Data) -> Case:
+def _with_pictures(case: Case, cell: Cell, data: ExperimentData) -> Case:
     asking, database, _ = data.sides(cell)
     items = as_items(data.pictures, "items")
 
-    def seen(shown: Shown_, at: Any) -> Shown_:
+    def seen(shown: CaseItem, at: Any) -> CaseItem:
         return replace(shown, picture=picture(items, int(at[shown.index])))
 
     return Case(seen(case.query, asking), [seen(shown, database) for shown in case.found])
 
 
-def show(setting: Setting, done: Done) -> Shown:
+def show(config: ExperimentConfig, done: Done) -> Rendering:
     """The pictures, and how many of those found are right."""
-    data = data_of(setting)
+    data = open_data(config)
     studies = {
         label(cell): [_with_pictures(Case.from_json(case), cell, data) for case in record["cases"]]
         for cell, record in done
@@ -73,5 +73,5 @@ def show(setting: Setting, done: Done) -> Shown:
     for name, cases in studies.items():
         found = [shown.relevant for case in cases for shown in case.found]
         rows.append([name, f"{sum(found)} of {len(found)}", share(sum(found) / max(len(found), 1))])
-    title = f"Right among the ten nearest of {_QUERIES} queries, {min(setting.bits)} bits"
-    return Shown([Table("cases", title, ["method", "right", "share"], rows)], cases=studies)
+    title = f"Right among the ten nearest of {_QUERIES} queries, {min(config.bits)} bits"
+    return Rendering([Table("cases", title, ["method", "right", "share"], rows)], cases=studies)

@@ -7,27 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from ..learn import CodeTable
-from . import drawing
-from .cell import Cell
-from .measure import version_of_code
-from .setting import Data, Setting
-from .shown import Shown
-from .summaries import Done
-from .tables import Table
+from ...learn import CodeTable
+from .. import drawing
+from ..cell import Cell
+from ..experiment_config import ExperimentConfig, ExperimentData
+from ..measure import version_of_code
+from ..rendering import Rendering
+from ..summaries import Done
+from ..tables import Table
 
 TITLE = "Time of an update of all codes"
 CLASSES, SAMPLES, UPDATES, GAMMA = 10, 2000, 20, 200.0
 _AT_ONCE = 1 << 24
 
 
-def cells(setting: Setting) -> list[Cell]:
-    """Powers of ten up to the setting's largest. The data are made up: only their number matters."""
-    powers = [10**power for power in range(4, 10) if 10**power <= setting.largest]
-    return [Cell("adsh", max(setting.bits), setting.seeds[0], points=n, measure="scale") for n in powers]
+def cells(config: ExperimentConfig) -> list[Cell]:
+    """Powers of ten up to the config's largest. The data are made up: only their number matters."""
+    powers = [10**power for power in range(4, 10) if 10**power <= config.largest]
+    return [Cell("adsh", max(config.bits), config.seeds[0], points=n, measure="scale") for n in powers]
 
 
-def measured(cell: Cell, data: Data) -> dict[str, Any]:
+def measured(cell: Cell, data: ExperimentData) -> dict[str, Any]:
     """The median time of an update; of ten classes, one byte a point."""
     n = cell.points or 0
     rng = np.random.default_rng(cell.seed)
@@ -52,12 +52,12 @@ def measured(cell: Cell, data: Data) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def show(setting: Setting, done: Done) -> Shown:
+def show(config: ExperimentConfig, done: Done) -> Rendering:
     """Milliseconds an update against n."""
     by_size = {record["points"]: 1000 * record["seconds"] for _, record in done}
     rows = [[f"{n:,}", f"{milliseconds:.2f} ms"] for n, milliseconds in by_size.items()]
-    title = f"An update of all codes: {SAMPLES:,} sampled points, {max(setting.bits)} bits, {CLASSES} classes"
+    title = f"An update of all codes: {SAMPLES:,} sampled points, {max(config.bits)} bits, {CLASSES} classes"
     notes = [f"Median of {UPDATES}, on the CPU. The codes are exactly those of the dense algorithm."]
     caption = "Time of an update of all codes against the number of points."
     figure = drawing.lines({"ADSH": by_size}, "database points", "milliseconds", log="x", from_zero=True)
-    return Shown([Table("scale", title, ["points", "an update"], rows, notes)], {"scale": (caption, figure)})
+    return Rendering([Table("scale", title, ["points", "an update"], rows, notes)], {"scale": (caption, figure)})

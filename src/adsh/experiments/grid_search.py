@@ -9,8 +9,8 @@ from typing import Any
 
 from ..config import recipe
 from .cell import Cell, Options, shown_options
-from .ledger import Ledger
-from .setting import Setting
+from .experiment_config import ExperimentConfig
+from .result_store import ResultStore
 
 GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "lin_lin": {"penalty": (0.001, 0.01, 0.1)},
@@ -29,7 +29,7 @@ Kind = tuple[str, Any]  # a method, and the network it has
 
 
 def chosen(
-    cells: Sequence[Cell], setting: Setting, ledger: Ledger, run: Run
+    cells: Sequence[Cell], config: ExperimentConfig, store: ResultStore, run: Run
 ) -> tuple[list[Cell], list[dict[str, Any]]]:
     """The cells with the options that the validation items prefer, and what was chosen among.
 
@@ -37,16 +37,16 @@ def chosen(
     seed. What is chosen for a deep method that samples serves its -D variant too.
     """
     kinds = {_kind(cell): cell for cell in reversed(cells)}
-    trials = {kind: _trials(cell, setting) for kind, cell in reversed(kinds.items()) if _plain(kind[0]) in GRIDS}
+    trials = {kind: _trials(cell, config) for kind, cell in reversed(kinds.items()) if _plain(kind[0]) in GRIDS}
     run([trial for of_kind in trials.values() for trial in of_kind])
     for _ in range(_FURTHER):
-        beyond = {kind: _beyond(tried, ledger) for kind, tried in trials.items()}
+        beyond = {kind: _beyond(tried, store) for kind, tried in trials.items()}
         run([trial for of_kind in beyond.values() for trial in of_kind])
         trials = {kind: [*tried, *beyond[kind]] for kind, tried in trials.items()}
     best: dict[Kind, Options] = {}
     told = []
     for kind, tried in trials.items():
-        figures = {cell: record["map_expected"] for cell, record in ledger.done(tried)}
+        figures = {cell: record["map_expected"] for cell, record in store.done(tried)}
         if figures:
             first = max(figures, key=lambda cell: figures[cell])
             best[kind] = first.options
@@ -67,15 +67,15 @@ def _kind(cell: Cell) -> Kind:
     return cell.method if network is None else _plain(cell.method), network
 
 
-def _trials(cell: Cell, setting: Setting) -> list[Cell]:
+def _trials(cell: Cell, config: ExperimentConfig) -> list[Cell]:
     """A cell for each combination of the grid, whichever experiment asks."""
-    (method, network), lengths = _kind(cell), sorted(setting.bits)
-    model = setting.cell(
-        method, lengths[(len(lengths) - 1) // 2], min(setting.seeds), network=network, weights=cell.option("weights")
+    (method, network), lengths = _kind(cell), sorted(config.bits)
+    model = config.cell(
+        method, lengths[(len(lengths) - 1) // 2], min(config.seeds), network=network, weights=cell.option("weights")
     )
     grid = dict(GRIDS[_plain(method)])
     if "lr" in grid:
-        usual = recipe(setting.preset, network).lr
+        usual = recipe(config.preset, network).lr
         grid["lr"] = tuple(float(f"{share * usual:.3g}") for share in grid["lr"])
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     return [
@@ -84,10 +84,10 @@ def _trials(cell: Cell, setting: Setting) -> list[Cell]:
     ]
 
 
-def _beyond(tried: Sequence[Cell], ledger: Ledger) -> list[Cell]:
+def _beyond(tried: Sequence[Cell], store: ResultStore) -> list[Cell]:
     """One rate more, where the best so far is the smallest or the largest of those tried; one that failed is none."""
     rates = sorted(rate for cell in tried if (rate := cell.option("lr")) is not None)
-    figures = {cell.option("lr"): record["map_expected"] for cell, record in ledger.done(tried)}
+    figures = {cell.option("lr"): record["map_expected"] for cell, record in store.done(tried)}
     best = max(figures, key=lambda rate: figures[rate], default=None)
     if len(rates) < 2 or best not in (rates[0], rates[-1]):
         return []

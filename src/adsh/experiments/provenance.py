@@ -11,7 +11,7 @@ from ..data.fingerprint import of_labels
 from ..errors import FolderError, InputError, first_line
 from ..files import digest, replacing_file
 from .cell import Cell
-from .setting import MANY_LABELS, ON_FEATURES, Data, Setting, protocol_of
+from .experiment_config import MANY_LABELS, ON_FEATURES, ExperimentConfig, ExperimentData, protocol_of
 
 FILE = "measured_on.json"
 _DIGESTS = ("labels", "features")
@@ -19,15 +19,15 @@ _DIGESTS = ("labels", "features")
 Facts = dict[str, Any]
 
 
-def facts(setting: Setting, cells: Iterable[Cell], data: Data | None = None) -> Facts:
+def facts(config: ExperimentConfig, cells: Iterable[Cell], data: ExperimentData | None = None) -> Facts:
     """What is known of the data that these cells are measured on; more where they are open."""
-    found: Facts = {"dataset": Path(setting.dataset).name, "protocol": protocol_of(setting)}
+    found: Facts = {"dataset": Path(config.dataset).name, "protocol": protocol_of(config)}
     if data is not None:
         found |= {"k": data.k, "items": len(data.labels), "labels": of_labels(data.labels)}
-    elif setting.k is not None:
-        found["k"] = setting.k
+    elif config.k is not None:
+        found["k"] = config.k
     if any(cell.option("network") in (None, *ON_FEATURES) for cell in cells):  # others need no features at hand
-        path = Path(setting.features).expanduser() if setting.features is not None else None
+        path = Path(config.features).expanduser() if config.features is not None else None
         if path is None:
             found["features"] = None
         elif path.is_file():

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ..config import recipe
-from . import drawing
-from .cell import Cell
-from .measure import Record, about, fitted, model_of, training_time, version_of_code
-from .setting import Data, Setting, data_of
-from .shown import Shown
-from .summaries import Done, label, mean, seeds_in_words, share
-from .tables import Table
+from ...config import recipe
+from .. import drawing
+from ..cell import Cell
+from ..experiment_config import ExperimentConfig, ExperimentData, open_data
+from ..measure import Record, about, fitted, model_of, training_time, version_of_code
+from ..rendering import Rendering
+from ..summaries import Done, label, mean, seeds_in_words, share
+from ..tables import Table
 
 TITLE = "Training time"
 METHODS = ("adsh", "dsh", "dhn", "dpsh")
@@ -21,21 +21,21 @@ _SHARES = (0.25, 0.5, 1.0)  # of the iterations, to see MAP grow
 _TIMED = 5  # iterations at each size, at most: each takes as long as the next
 
 
-def cells(setting: Setting) -> list[Cell]:
+def cells(config: ExperimentConfig) -> list[Cell]:
     """Every size with every method, and every method at a quarter, a half and all of its iterations."""
-    bits = setting.bits[0]
-    wanted = [name for name in (*METHODS, *WHOLE) if not setting.methods or name in setting.methods]
+    bits = config.bits[0]
+    wanted = [name for name in (*METHODS, *WHOLE) if not config.methods or name in config.methods]
     found = []
-    for seed in setting.seeds:
-        for points in sizes(setting):
+    for seed in config.seeds:
+        for points in sizes(config):
             for name in (name for name in wanted if name in METHODS):
-                cell = setting.cell(name, bits, seed, points, outer=timed_iterations(setting), **_epochs(name, points))
+                cell = config.cell(name, bits, seed, points, outer=timed_iterations(config), **_epochs(name, points))
                 found.append(replace(cell, measure="timed"))
-        found += [setting.cell(name, bits, seed, outer=outer) for name in wanted for outer in _lengths(setting)]
+        found += [config.cell(name, bits, seed, outer=outer) for name in wanted for outer in _lengths(config)]
     return found
 
 
-def timed(cell: Cell, data: Data) -> Record:
+def timed(cell: Cell, data: ExperimentData) -> Record:
     """The training time alone: after so few iterations MAP says nothing."""
     model = model_of(cell, data)
     _, _, seconds = fitted(cell, data, model)
@@ -44,14 +44,14 @@ def timed(cell: Cell, data: Data) -> Record:
     return {**about(cell, data), **unknown, "seconds": training_time(model, seconds), **device}
 
 
-def timed_iterations(setting: Setting) -> int:
+def timed_iterations(config: ExperimentConfig) -> int:
     """How many are timed at each size."""
-    return min(_iterations(setting), _TIMED)
+    return min(_iterations(config), _TIMED)
 
 
-def sizes(setting: Setting) -> list[int]:
+def sizes(config: ExperimentConfig) -> list[int]:
     """Five sizes up to the whole database, as the paper has them."""
-    whole = len(data_of(setting).split(setting.seeds[0]).database)
+    whole = len(open_data(config).split(config.seeds[0]).database)
     return [5000, 10_000, 20_000, 40_000, whole] if whole > 40_000 else [whole * part // 8 for part in (1, 2, 4, 6, 8)]
 
 
@@ -60,15 +60,15 @@ def _epochs(method: str, points: int) -> dict[str, int]:
     return {} if method == "adsh" else {"samples": points, "inner": 1}
 
 
-def _iterations(setting: Setting) -> int:
-    return setting.outer or recipe(setting.preset, setting.network).outer
+def _iterations(config: ExperimentConfig) -> int:
+    return config.outer or recipe(config.preset, config.network).outer
 
 
-def _lengths(setting: Setting) -> list[int]:
-    return sorted({max(1, round(_iterations(setting) * part)) for part in _SHARES})
+def _lengths(config: ExperimentConfig) -> list[int]:
+    return sorted({max(1, round(_iterations(config) * part)) for part in _SHARES})
 
 
-def show(setting: Setting, done: Done) -> Shown:
+def show(config: ExperimentConfig, done: Done) -> Rendering:
     """Seconds by size, and MAP by seconds."""
     sized = [(cell, record) for cell, record in done if cell.points is not None]
     grown = [(cell, record) for cell, record in done if cell.points is None]
@@ -82,9 +82,9 @@ def show(setting: Setting, done: Done) -> Shown:
         "Each iteration takes as long as the next. The baselines see every training point in each of theirs, as in "
         "their papers; ADSH a sample of constant size, or all points where they are fewer: then all see equally many.",
     ]  # fmt: skip
-    title = f"Time of {timed_iterations(setting)} iterations by the number of training points, {setting.bits[0]} bits"
+    title = f"Time of {timed_iterations(config)} iterations by the number of training points, {config.bits[0]} bits"
     tables = [Table("time", title, ["method", *(f"{n:,}" for n in points)], rows, notes)]
-    lengths = _lengths(setting)
+    lengths = _lengths(config)
     reached = [
         [name, *(f"{share(of_each[outer][1])} in {of_each[outer][0]:,.1f} s" if outer in of_each else "–"
                  for outer in lengths)]
@@ -98,7 +98,7 @@ def show(setting: Setting, done: Done) -> Shown:
         ("(b) MAP reached", lines, "seconds", "MAP", "x"),
     ]
     caption = "Training time: (a) against the number of training points, (b) with the MAP reached in it."
-    return Shown(tables, {"time": (caption, drawing.side_by_side(parts))})
+    return Rendering(tables, {"time": (caption, drawing.side_by_side(parts))})
 
 
 def _by_size(sized: Done) -> dict[str, dict[int, float]]:

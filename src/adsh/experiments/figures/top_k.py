@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from . import drawing, table1
-from .setting import Setting
-from .shown import Shown
-from .summaries import Done, curves, mean, rows_of, seeds_in_words, spread, values
-from .tables import Table
+from .. import drawing
+from ..experiment_config import ExperimentConfig
+from ..rendering import Rendering
+from ..summaries import Done, curves, mean, rows_of, seeds_in_words, spread, values
+from ..tables import Table
+from . import table1
 
 TITLE = "Top-k precision"
 
 cells = table1.cells
 
 
-def show(setting: Setting, done: Done) -> Shown:
+def show(config: ExperimentConfig, done: Done) -> Rendering:
     """Curves for each length, the last place against the lengths, and its table."""
     place = max((record["ks"][-1] for _, record in done if record["ks"]), default=0)
     last = rows_of([(cell, {**record, "last": record["precision"][-1]}) for cell, record in done if record["ks"]])
-    found = {name: {bits: values(group, "last", bits=bits) for bits in setting.bits} for name, group in last.items()}
+    found = {name: {bits: values(group, "last", bits=bits) for bits in config.bits} for name, group in last.items()}
     against = {
         name: {bits: mean(figures) for bits, figures in of_each.items() if figures} for name, of_each in found.items()
     }
     rows = [[name, *(spread(figures) for figures in of_each.values())] for name, of_each in found.items()]
-    headings = ["method", *(f"{bits} bits" for bits in setting.bits)]
+    headings = ["method", *(f"{bits} bits" for bits in config.bits)]
     table = Table("top-k", f"Precision among the first {place:,}", headings, rows, [seeds_in_words(done)])
-    by_place = drawing.panels(curves(done, setting.bits, "ks", "precision"), "items returned, k", "precision")
+    by_place = drawing.panels(curves(done, config.bits, "ks", "precision"), "items returned, k", "precision")
     by_bits = drawing.lines(against, "bits", f"precision at {place:,}")
-    return Shown(
+    return Rendering(
         [table],
         {
             "top-k": (f"Precision among the first k, up to {place:,}, by code length.", by_place),

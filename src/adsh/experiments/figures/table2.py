@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from .cell import Cell
-from .setting import Setting
-from .shown import Shown
-from .summaries import Done, map_table
+from ..cell import Cell
+from ..experiment_config import ExperimentConfig
+from ..rendering import Rendering
+from ..summaries import Done, map_table
 
 TITLE = "MAP comparison to baselines which learn the codes of the database directly"
 METHODS = ("lin_v", "lfh_d", "sdh_d", "cosdish_d", "classifier_d", "adsh")
 
 
-def cells(setting: Setting) -> list[Cell]:
+def cells(config: ExperimentConfig) -> list[Cell]:
     """All of them at every length."""
-    return setting.cells(METHODS)
+    return config.cells(METHODS)
 
 
-def show(setting: Setting, done: Done) -> Shown:
+def show(config: ExperimentConfig, done: Done) -> Rendering:
     """The table, the paper's figures beside."""
     notes = [
         "All learn from the whole database. With one code a class the learned codes are classification by another "
         "name: the classifier, which gives each item the code of its class, is what they must be told apart from."
     ]
-    return Shown([map_table("table2", TITLE, done, setting.bits, notes)])
+    return Rendering([map_table("table2", TITLE, done, config.bits, notes)])

@@ -1,0 +1,1 @@
+"""One module per table or figure: `TITLE`, `cells(config)` and `show(config, done)`."""
