@@ -22,10 +22,10 @@ from PIL import Image
 
 import adsh
 from adsh.data import Sized
-from adsh.data.image_files import ImageFiles
-from adsh.export_run import export
+from adsh.data.images.files import ImageFiles
+from adsh.encoders.onnx import OnnxCoder
+from adsh.export.onnx import export
 from adsh.hamming.bits import unpack
-from adsh.onnx_coder import OnnxCoder
 
 BITS, SIDE = 48, 224
 BATCHES = (1, 8, 32)

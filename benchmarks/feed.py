@@ -25,12 +25,12 @@ import torch
 from PIL import Image
 
 from adsh.data import Dataset, as_items, digests, open_source, prepare
-from adsh.data.content import item_digest
-from adsh.data.feed import Feed
-from adsh.data.readers import worker_count
-from adsh.data.sized import Sized
-from adsh.device import choose_device, threads_for
+from adsh.data.duplicates import item_digest
+from adsh.data.images.resized import Sized
+from adsh.data.loader import Feed
+from adsh.data.reader_pool import worker_count
 from adsh.networks import create_network
+from adsh.utils.device import choose_device, threads_for
 
 BATCH, BITS = 128, 48
 

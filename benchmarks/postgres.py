@@ -29,7 +29,7 @@ from tests.index.postgres_server import Server
 
 import adsh
 from adsh.hamming.bits import pack
-from adsh.index.postgres_search import to_bits
+from adsh.index.postgres.search import to_bits
 
 BITS, K, BATCH = 48, 100, 50_000
 

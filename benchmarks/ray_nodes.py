@@ -27,7 +27,7 @@ from PIL import Image
 from ray.cluster_utils import Cluster
 
 import adsh
-from adsh.coded_parts import CodedParts
+from adsh.cluster.parquet_codes import CodedParts
 from adsh.data import open_source
 
 IMAGES, LEARNED, PARTITION, BITS = 6000, 2000, 50, 48

@@ -32,10 +32,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import numpy as np
 import record
 from PIL import Image
-from search import make_codes, make_queries
 
 import adsh
 from adsh.client import Client
+from search import make_codes, make_queries
 
 TOKEN, BITS, CLIENTS, K = "a-token-of-the-benchmark", 48, 32, 10
 

@@ -29,8 +29,8 @@ from rich.text import Text
 from adsh.config import recipe
 from adsh.data import open_source
 from adsh.learn import CodeTable
-from adsh.learn.loop import learn
 from adsh.networks import create_network
+from adsh.train.loop import learn
 
 IMAGES = Path(__file__).parent / "images"
 INK, QUIET, LINE = "#1f2430", "#5b6275", "#9aa3b8"

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import adsh
-from adsh.coder import Coder
-from adsh.serve.app import create_app
+from adsh.encoders.base import Coder
+from adsh.serve.engine.service import Service
+from adsh.serve.http.app import create_app
 from adsh.serve.limits import Limits
-from adsh.serve.service import Service
 
 BITS = 24
 

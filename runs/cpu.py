@@ -20,7 +20,7 @@ import torch
 
 import adsh
 from adsh.data import open_source, split
-from adsh.data.sources import source_root
+from adsh.data.sources.registry import source_root
 from adsh.evaluate.metrics import mean_average_precision
 
 BITS = 48

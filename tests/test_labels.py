@@ -4,7 +4,7 @@ import torch
 
 from adsh import LabelSets
 from adsh.errors import InputError
-from adsh.learn.labels import check_columns
+from adsh.labels import check_columns
 
 
 def tags_of_each(labels) -> list[set]:
@@ -155,7 +155,7 @@ def test_multi_hot_labels_of_other_columns_are_refused_and_other_labels_are_not(
 
 
 def test_points_of_all_blocks_are_counted_and_renumbered(monkeypatch):
-    monkeypatch.setattr("adsh.learn.labels._BLOCK", 7)
+    monkeypatch.setattr("adsh.labels._BLOCK", 7)
     values = np.random.default_rng(0).choice([3, 5, 9], size=50)
     sets = LabelSets.of(values)
     again = sets.over(sets.ids)

@@ -19,23 +19,22 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from . import data, evaluate, methods
+    from . import data, evaluate, methods, metrics
     from .errors import AdshError, AdshWarning
-    from .estimator import ADSH, load
-    from .evaluate import metrics
     from .index import open_index
-    from .learn.labels import LabelSets
+    from .labels import LabelSets
+    from .models.adsh import ADSH, load
     from .networks import create_network
 
 _HOMES = {
-    "ADSH": "estimator",
-    "load": "estimator",
+    "ADSH": "models.adsh",
+    "load": "models.adsh",
     "create_network": "networks",
-    "LabelSets": "learn.labels",
+    "LabelSets": "labels",
     "data": "data",
     "evaluate": "evaluate",
     "methods": "methods",
-    "metrics": "evaluate",
+    "metrics": "metrics",
     "open_index": "index",
     "AdshError": "errors",
     "AdshWarning": "errors",

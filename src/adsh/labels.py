@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..hamming.bits import distinct
+from .errors import InputError
+from .hamming.bits import distinct
 
 Ids = NDArray[np.integer[Any]]
 _BLOCK = 1 << 22  # ids counted at a time: keeps the int64 copies that bincount makes small

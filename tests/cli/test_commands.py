@@ -104,7 +104,8 @@ def test_a_source_is_coded_into_a_file(adsh, blob_file, blobs):
 
 def test_coding_by_ray_prints_what_a_program_reads_and_no_password(adsh, blob_file, monkeypatch):
     pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
-    from adsh import encode_ray, index
+    from adsh import index
+    from adsh.cluster import ray as encode_ray
 
     def coded(job, **_):
         print("(raylet) a node is lost")  # as Ray does

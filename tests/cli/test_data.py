@@ -7,7 +7,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from adsh.cli.data import app
-from adsh.data import get_cifar10
+from adsh.data.sources import get_cifar10
 from adsh.errors import FolderError, InputError
 
 

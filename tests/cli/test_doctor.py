@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from adsh import doctor
+from adsh.runs import doctor
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 

@@ -6,7 +6,7 @@ import pytest
 
 import adsh as package
 
-from ..data.pictures import random_images, save
+from ..data.image_cases import random_images, save
 
 pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
 
@@ -22,7 +22,7 @@ def test_an_engine_that_is_none_is_refused(refused, trained):
 
 
 def test_what_the_cluster_did_is_told(adsh, trained, tmp_path, monkeypatch):
-    from adsh import encode_ray
+    from adsh.cluster import ray as encode_ray
 
     for at in range(3):
         save(tmp_path / f"pictures/a/{at}.png", random_images(1, 8, 8, seed=at)[0])

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from adsh import create_network, features_run
+from adsh import create_network
 from adsh.data import ArrayDataset, Sized, open_source
-from adsh.features_run import make_features, plain_labels
 from adsh.learn import LabelSets
+from adsh.train import feature_cache as features_run
+from adsh.train.feature_cache import make_features, plain_labels
 
-from ..data.pictures import random_images, save
+from ..data.image_cases import random_images, save
 
 
 @pytest.fixture

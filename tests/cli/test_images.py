@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 import adsh as package
-from adsh.advice import default_network
+from adsh.runs.defaults import default_network
 
-from ..data.pictures import random_images, save
+from ..data.image_cases import random_images, save
 from .conftest import process
 
 QUICK = ("--no-report", "--no-index")
@@ -157,7 +157,7 @@ def test_a_run_resumes_with_its_images(adsh, photos):
 
 
 def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, photos, monkeypatch):
-    monkeypatch.setattr("adsh.advice.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("adsh.runs.defaults.importlib.util.find_spec", lambda name: None)
     ended = adsh("train", "photos", "--outer", 2, "--bits", 8, "--device", "cpu")
     assert ended.status == 0, ended.err
     assert "pip install 'adsh[pretrained]'" in ended.err
@@ -188,7 +188,7 @@ def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, 
     ],
 )
 def test_the_network_chosen_for_a_folder_is_what_the_machine_allows(installed, device, expected, monkeypatch):
-    monkeypatch.setattr("adsh.advice.importlib.util.find_spec", lambda name: object() if installed else None)
+    monkeypatch.setattr("adsh.runs.defaults.importlib.util.find_spec", lambda name: object() if installed else None)
     with pytest.warns(package.AdshWarning):
         assert default_network(device) == expected
 

@@ -7,9 +7,9 @@ import pytest
 
 import adsh as package
 from adsh.hamming.bits import bytes_for
-from adsh.queries import conditions
+from adsh.search.query_parsing import conditions
 
-from ..data.pictures import random_images, save
+from ..data.image_cases import random_images, save
 
 QUICK = ("--no-report", "--no-index")
 TRAIN = ("train", "photos", "--network", "tiny", "--bits", 8, "--outer", 1, "--size", 16, "--no-report", "--out", "m")
@@ -312,7 +312,7 @@ def test_a_stopped_ending_is_made_up_for_by_resume(adsh, photos, tmp_path, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("adsh.ready.make", stopped)
+        patched.setattr("adsh.runs.pipeline.make", stopped)
         ended = adsh(*TRAIN)
     assert ended.status == 130
     assert "the model is saved: adsh train --resume --out m makes the rest" in ended.err

@@ -44,7 +44,7 @@ def typed(folder: Path, arguments: tuple[object, ...]) -> None:
 def test_a_run_killed_at_20_random_moments_ends_with_the_same_bytes(adsh, blob_file):
     folder, outer = blob_file.parent, 400
     context = get_context("forkserver")
-    context.set_forkserver_preload(["torch._dynamo", "adsh.cli.train", "adsh.train_run"])  # once, not 20 times
+    context.set_forkserver_preload(["torch._dynamo", "adsh.cli.train", "adsh.runs.train"])  # once, not 20 times
     assert adsh(*train("whole", outer)).status == 0
     rng = random.Random(0)
     kills = 0
@@ -84,7 +84,7 @@ def test_the_last_two_checkpoints_are_kept(adsh, blob_file):
 @pytest.fixture
 def stopped(adsh, blob_file, monkeypatch):
     """A run of six outer iterations that stopped after the fourth, before its checkpoint; `whole` ran through."""
-    from adsh.run_folder import RunFolder
+    from adsh.runs.run_dir import RunFolder
 
     adsh(*train("whole"))
     log = RunFolder.log
@@ -227,7 +227,7 @@ def test_a_stopped_overwrite_goes_on_as_the_new_run_and_not_as_the_old_model(ads
     adsh("train", "--resume", "--out", "model")
     old = (stopped / "model.safetensors").read_bytes()
     stopped_again = {"outer": 0}
-    from adsh.run_folder import RunFolder
+    from adsh.runs.run_dir import RunFolder
 
     log = RunFolder.log
 

@@ -32,7 +32,7 @@ def test_what_cannot_be_served_is_told_in_one_line(adsh, refused, blob_file, tmp
 def test_a_model_of_features_is_served_by_code_and_key(adsh, blob_file, tmp_path):
     from starlette.testclient import TestClient
 
-    from adsh.serve.app import create_app
+    from adsh.serve.http.app import create_app
     from adsh.serve.run import Settings, open_service
 
     assert (

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from adsh.cluster.partitions import partitioned
 from adsh.data import open_source
 from adsh.errors import FolderError, InputError
 from adsh.hamming.bits import bytes_for
 from adsh.index import open_index
-from adsh.partitions import partitioned
-from tests.data.pictures import random_images, save
+from tests.data.image_cases import random_images, save
 
 pyarrow = pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
 
 from pyarrow import parquet  # noqa: E402  # after the check that it is there
 
-from adsh.coded_parts import CodedParts  # noqa: E402  # the same
-from adsh.parts_into_index import PartsIntoIndex, as_ranges, numbers_of  # noqa: E402  # the same
+from adsh.cluster.index_sink import PartsIntoIndex, as_ranges, numbers_of  # noqa: E402  # the same
+from adsh.cluster.parquet_codes import CodedParts  # noqa: E402  # the same
 
 
 @pytest.fixture

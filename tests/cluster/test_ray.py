@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 import adsh
+from adsh.cluster.partitions import partitioned
 from adsh.data import open_source
 from adsh.errors import InputError
-from adsh.export_run import export
-from adsh.partitions import partitioned
-from tests.data.pictures import random_images, save
+from adsh.export.onnx import export
+from tests.data.image_cases import random_images, save
 
 pyarrow = pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
 ray = pytest.importorskip("ray", reason="adsh[ray] is not installed")
 
-from adsh.coded_parts import CodedParts  # noqa: E402  # after the check that it can be imported
-from adsh.encode_ray import Job, _Actor, _coded, _reason, encode_by_ray  # noqa: E402  # the same
+from adsh.cluster.parquet_codes import CodedParts  # noqa: E402  # after the check that it can be imported
+from adsh.cluster.ray import Job, _Actor, _coded, _reason, encode_by_ray  # noqa: E402  # the same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),

@@ -5,7 +5,7 @@ import torch
 from adsh.data import ArrayDataset, open_source
 from adsh.errors import FolderError, InputError
 
-from .pictures import random_images
+from .image_cases import random_images
 
 
 def labels_of(dataset):

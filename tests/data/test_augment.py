@@ -11,7 +11,7 @@ from PIL import Image
 from torch.nn import functional
 
 from adsh.data.augment import Chain, RandomFlip, RandomResizedCrop, RandomShift
-from adsh.data.colour import ColourJitter
+from adsh.data.images.colour import ColourJitter
 from adsh.errors import InputError
 
 from ..networks.numbers_by_name import picture

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adsh.data import open_source
-from adsh.data.batch_pickle import read_batch
-from adsh.data.cifar10 import BATCHES, CLASSES, open_cifar10
+from adsh.data.sources.batch_pickle import read_batch
+from adsh.data.sources.cifar10 import BATCHES, CLASSES, open_cifar10
 from adsh.errors import FolderError, InputError
 
-from .pictures import random_images, save
+from .image_cases import random_images, save
 
 EACH = 20  # images a batch, where the published ones have 10,000
 IMAGES = random_images(6 * EACH)

@@ -6,11 +6,11 @@ import pytest
 from PIL import Image
 
 from adsh.data import open_source
-from adsh.data.coco import open_coco
-from adsh.data.coco17 import CLASSES
+from adsh.data.sources.coco import open_coco
+from adsh.data.sources.coco17 import CLASSES
 from adsh.errors import AdshWarning, FolderError, InputError
 
-from .pictures import random_images, save
+from .image_cases import random_images, save
 
 IMAGES = random_images(6, 5, 4)
 CATEGORIES = [

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from adsh.data import download, get_cifar10, open_source
-from adsh.data.cifar10 import BATCHES
-from adsh.data.download import DownloadError, fetch
+from adsh.data import open_source
+from adsh.data.sources import download, get_cifar10
+from adsh.data.sources.cifar10 import BATCHES
+from adsh.data.sources.download import DownloadError, fetch
 from adsh.errors import FolderError
 
-from .pictures import random_images
+from .image_cases import random_images
 
 HELD = np.random.default_rng(0).bytes(1_000_000)
 SHA256 = hashlib.sha256(HELD).hexdigest()

@@ -4,7 +4,7 @@ import pytest
 from adsh.data import ArrayDataset, Split, check_overlap, digests, open_source, split, without_overlap
 from adsh.errors import InputError
 
-from .pictures import random_images, save
+from .image_cases import random_images, save
 
 
 def parts(**indices):

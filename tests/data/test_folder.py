@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from adsh.data import open_source
-from adsh.data.folder import open_folder
+from adsh.data.sources.folder import open_folder
 from adsh.errors import AdshWarning, FolderError, InputError
 
-from .pictures import random_images, save
+from .image_cases import random_images, save
 
 
 def test_sub_folders_are_classes_and_relative_paths_are_keys(tmp_path):

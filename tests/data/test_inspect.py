@@ -6,7 +6,7 @@ from adsh import LabelSets
 from adsh.data import ArrayDataset, contact_sheet, similar_rate, summary
 from adsh.errors import FolderError, InputError
 
-from .pictures import random_images
+from .image_cases import random_images
 
 
 def brute_force(hot):

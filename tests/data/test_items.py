@@ -4,7 +4,7 @@ import scipy.sparse
 import torch
 
 from adsh.data import as_items
-from adsh.data.feed import Feed
+from adsh.data.loader import Feed
 from adsh.errors import InputError
 
 

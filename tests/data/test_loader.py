@@ -8,11 +8,11 @@ import torch
 
 import adsh
 from adsh.data import ArrayDataset, Sized, as_items, open_source
-from adsh.data.feed import Feed
-from adsh.data.readers import in_order, worker_count
+from adsh.data.loader import Feed
+from adsh.data.reader_pool import in_order, worker_count
 from adsh.errors import InputError
 
-from .pictures import random_images, save
+from .image_cases import random_images, save
 
 CPU = torch.device("cpu")
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from adsh.data import open_source
-from adsh.data.manifest import open_manifest
+from adsh.data.sources.manifest import open_manifest
 from adsh.errors import FolderError, InputError
 
-from .pictures import random_images, save
+from .image_cases import random_images, save
 
 
 def labels_of(dataset):

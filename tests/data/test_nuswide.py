@@ -6,10 +6,10 @@ from typer.testing import CliRunner
 
 from adsh.cli.data import app
 from adsh.data import open_source
-from adsh.data.nuswide import open_nuswide
+from adsh.data.sources.nuswide import open_nuswide
 from adsh.errors import AdshWarning, FolderError, InputError
 
-from .pictures import random_images, save
+from .image_cases import random_images, save
 
 IMAGES = random_images(60, 4, 5)
 NAMES = [f"concept{i:02}" for i in range(81)]

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import adsh
-from adsh.data import ArrayDataset, Sized, as_items, cache, check_overlap, digests, open_source, prepare, split
+from adsh.data import ArrayDataset, Sized, as_items, check_overlap, digests, open_source, prepare, split
+from adsh.data.cache_limits import free_memory, memory_limit, parse_bytes
 from adsh.data.fingerprint import fingerprint
-from adsh.data.memory import free_memory, memory_limit, parse_bytes
+from adsh.data.images import cache
 from adsh.errors import FolderError, InputError
 
-from .pictures import random_images, save
+from .image_cases import random_images, save
 
 BAD = ["a/06.png", "b/11.png"]
 

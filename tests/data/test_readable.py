@@ -4,7 +4,7 @@ import pytest
 from adsh.data import check_overlap, check_readable, digests, open_source, split
 from adsh.errors import InputError
 
-from .pictures import random_images, save
+from .image_cases import random_images, save
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from adsh.data import check_overlap, open_source, split
-from adsh.data.cifar10 import BATCHES, CLASSES, PIXELS_SHA256
+from adsh.data.sources.cifar10 import BATCHES, CLASSES, PIXELS_SHA256
 
-from .pictures import save
+from .image_cases import save
 
 ROOT = Path(os.environ.get("ADSH_DATA", "/nowhere"))
 

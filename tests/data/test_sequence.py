@@ -6,7 +6,7 @@ from PIL import Image
 from adsh.data import SequenceDataset, as_items
 from adsh.errors import InputError
 
-from .pictures import random_images, save
+from .image_cases import random_images, save
 
 IMAGES = random_images(4, 6, 5)
 

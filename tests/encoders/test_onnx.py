@@ -14,13 +14,13 @@ import pytest
 from PIL import Image
 
 import adsh
-from adsh.data.image_files import ImageFiles
-from adsh.encode_run import items_for
+from adsh.data.images.files import ImageFiles
+from adsh.encoders.onnx import OnnxCoder
 from adsh.errors import InputError, MissingExtraError
-from adsh.export_run import export
+from adsh.export.onnx import export
 from adsh.hamming.bits import unpack
-from adsh.index.fingerprint import model_fingerprint
-from adsh.onnx_coder import OnnxCoder
+from adsh.models.fingerprint import model_fingerprint
+from adsh.runs.encode import items_for
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")

@@ -14,7 +14,7 @@ from adsh.evaluate.metrics import mean_average_precision
 from adsh.evaluate.pairing import Pairing
 from adsh.evaluate.relevance import GivenGrades, SharedLabels
 from adsh.hamming.bits import as_words, number_rows, pack
-from adsh.learn.labels import LabelSets
+from adsh.labels import LabelSets
 from tests.reference import metrics as plain
 
 

@@ -12,16 +12,16 @@ import torch
 from torch import nn
 
 import adsh
-from adsh.coding import outputs, seen_by_the_last_layer
 from adsh.config import Recipe
 from adsh.data import as_items
+from adsh.encoders.onnx import OnnxCoder
 from adsh.errors import ExportError, FolderError, InputError
-from adsh.export_run import export
+from adsh.export.graph import Coding, NetworkOutputs, to_onnx
+from adsh.export.onnx import export
 from adsh.hamming.bits import pack, unpack
-from adsh.index.fingerprint import model_fingerprint
+from adsh.models.fingerprint import model_fingerprint
+from adsh.models.inference import outputs, seen_by_the_last_layer
 from adsh.networks import NETWORKS, create_network
-from adsh.onnx_coder import OnnxCoder
-from adsh.onnx_graph import Coding, NetworkOutputs, to_onnx
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")

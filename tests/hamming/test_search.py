@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adsh.hamming import ball, scan
 from adsh.hamming import query as query_module
-from adsh.hamming.arrange import arrange, compact_type
+from adsh.hamming import radius_lookup as ball
+from adsh.hamming import scan
 from adsh.hamming.bits import as_words, pack
 from adsh.hamming.buckets import Buckets
 from adsh.hamming.distances import CodeColumns
 from adsh.hamming.hits import Hits, kth_smallest
+from adsh.hamming.layout import arrange, compact_type
 from adsh.hamming.query import code_queries, output_queries
 from adsh.hamming.scan import Scan
 from tests.reference import hamming as plain

@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 import adsh
-from adsh.index import embedded
+from adsh.index.embedded import index as embedded
 
 BITS = 48
 

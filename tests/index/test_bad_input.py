@@ -12,7 +12,7 @@ import pytest
 
 import adsh
 from adsh.errors import BusyError, FolderError, InputError
-from adsh.index.store import DATABASE
+from adsh.index.embedded.store import DATABASE
 from tests.index.cases import keys, random_codes
 from tests.index.kills import ROOT
 
@@ -206,7 +206,8 @@ def test_a_database_at_its_largest_says_that_no_space_is_left(index):
 
 
 def test_a_snapshot_that_cannot_be_written_is_told_and_nothing_is_lost(index, monkeypatch):
-    from adsh.index import embedded, view
+    from adsh.index.embedded import index as embedded
+    from adsh.index.embedded import view
 
     def full(path, arrays):
         raise FolderError("no space")

@@ -11,8 +11,8 @@ import adsh
 from adsh.errors import InputError
 from adsh.hamming.bits import pack
 from adsh.hamming.small_vectors import Projection
+from adsh.index.filters import Where
 from adsh.index.matches import StoredVectors
-from adsh.index.where import Where
 from tests.index import stores
 from tests.index.cases import keys, random_codes
 from tests.reference import hamming as plain

@@ -7,7 +7,7 @@ import pytest
 
 import adsh
 from adsh.errors import FolderError, InputError
-from adsh.index_copy import copy
+from adsh.index.copy import copy
 from tests.index import stores
 from tests.index.cases import keys, random_codes
 
@@ -50,7 +50,7 @@ def test_a_copy_holds_and_finds_what_the_original_does(tmp_path, source, target)
 
 @pytest.mark.parametrize("target", stores.KINDS)
 def test_an_interrupted_copy_goes_on_without_repeating(tmp_path, target, monkeypatch):
-    monkeypatch.setattr("adsh.index_copy._BATCH", 100)
+    monkeypatch.setattr("adsh.index.copy._BATCH", 100)
     source, target = stores.place("embedded", tmp_path), stores.place(target, tmp_path)
     filled(source.location, vectors=target.vectors)
 

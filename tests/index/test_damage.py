@@ -10,9 +10,9 @@ import pytest
 
 import adsh
 from adsh.errors import FolderError
+from adsh.index.embedded.snapshot import SnapshotDamaged, read_snapshot, write_snapshot
+from adsh.index.embedded.store import COMMITS, DATABASE
 from adsh.index.rows import Rows, checksums
-from adsh.index.snapshot import SnapshotDamaged, read_snapshot, write_snapshot
-from adsh.index.store import COMMITS, DATABASE
 from adsh.index.texts import Texts
 from tests.index.cases import keys, random_codes
 from tests.index.damage import killed_index, opened_contents
@@ -87,7 +87,7 @@ def test_a_damaged_snapshot_is_made_again_from_the_database(small, tmp_path):
 
 
 def test_large_files_are_checked_by_verify_and_where_they_are_read(tmp_path, monkeypatch):
-    from adsh.index import embedded
+    from adsh.index.embedded import index as embedded
 
     monkeypatch.setattr(embedded, "_CHECKED_IN_FULL", 0)
     codes = random_codes(200, distinct=5)
@@ -140,7 +140,7 @@ def test_the_checksums_of_many_rows_are_those_of_each(tmp_path):
 
 
 def test_a_snapshot_of_several_blocks_is_read_back_and_checked(tmp_path, monkeypatch):
-    from adsh.index import snapshot
+    from adsh.index.embedded import snapshot
 
     monkeypatch.setattr(snapshot, "_BLOCK", 100)
     arrays = {"a": np.arange(1000, dtype=np.uint32), "b": np.zeros((0, 3), np.uint8), "c": random_codes(77)}

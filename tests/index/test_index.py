@@ -183,7 +183,7 @@ def test_old_snapshots_are_removed(tmp_path):
 
 
 def test_snapshots_are_written_as_the_index_grows(tmp_path, monkeypatch):
-    from adsh.index import embedded
+    from adsh.index.embedded import index as embedded
 
     monkeypatch.setattr(embedded, "_REWRITE_FROM", 40)
     codes = random_codes(500, distinct=9)

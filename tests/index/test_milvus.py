@@ -34,7 +34,7 @@ def refused(kind, location, **opened):
 
 @pytest.mark.parametrize("distinct", [1, 3, 0])
 def test_answers_are_exact_where_more_items_tie_than_the_server_gives_at_once(uri, distinct, monkeypatch):
-    monkeypatch.setattr("adsh.index.milvus_search.MOST", 16)
+    monkeypatch.setattr("adsh.index.milvus.search.MOST", 16)
     codes = random_codes(300, 16, distinct=distinct)
     with adsh.open_index(uri, bits=16) as index:
         for start in range(0, 300, 50):
@@ -105,7 +105,7 @@ def test_a_server_that_goes_away_in_the_middle_of_an_add_is_told_and_the_call_ca
                 upsert(*given, **named)
                 server.kill()
 
-            monkeypatch.setattr("adsh.index.milvus._REQUEST", 10_000)  # the first of several requests is stored
+            monkeypatch.setattr("adsh.index.milvus.index._REQUEST", 10_000)  # the first of several requests is stored
             monkeypatch.setattr(index._milvus.client, "upsert", killed)
             with pytest.raises(ServerError, match="no Milvus server answers.*can be repeated") as problem:
                 index.add(keys(100, 50), random_codes(100))
@@ -169,7 +169,7 @@ def test_a_missing_package_is_answered_with_the_command_that_adds_it(monkeypatch
 
 
 def test_a_batch_larger_than_a_request_is_cut(uri, monkeypatch):
-    monkeypatch.setattr("adsh.index.milvus._REQUEST", 5000)
+    monkeypatch.setattr("adsh.index.milvus.index._REQUEST", 5000)
     with adsh.open_index(uri, bits=8) as index:
         assert index.add(keys(100), np.zeros((100, 1), np.uint8), [{"i": i} for i in range(100)]) == 100
         assert index.search(np.zeros((1, 1), np.uint8), k=100)[0].keys == keys(100)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import adsh
-from adsh import address
 from adsh.errors import BusyError, FolderError, InputError, MissingExtraError, ServerError
+from adsh.utils import urls as address
 from tests.index import stores
 from tests.index.cases import keys, random_codes
 from tests.index.postgres_server import PASSWORD, QUOTED, Server, missing
@@ -128,7 +128,7 @@ def test_tables_of_another_shape_are_left_alone(uri, run):
 
 
 def test_an_index_of_a_newer_version_is_refused_and_an_older_one_brought_up_to_date(uri, run, monkeypatch):
-    from adsh.index import postgres_schema
+    from adsh.index.postgres import schema as postgres_schema
 
     adsh.open_index(uri, bits=48).close()
     with monkeypatch.context() as later:

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 
 import adsh
-from adsh.index import embedded
+from adsh.index.embedded import index as embedded
 from tests.index.cases import keys, random_codes
 from tests.index.kills import ROOT, acknowledged, kill_once
 

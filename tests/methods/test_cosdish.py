@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adsh.learn.labels import LabelSets
+from adsh.labels import LabelSets
 from adsh.methods import create
 from adsh.methods.base import signs_of
 from adsh.methods.cosdish import SimilarityOfSets, gram, one_round, rest_codes, sampled_codes
-from adsh.methods.quadratic import clustered, improve, large_signs, values
+from adsh.methods.solvers.binary_quadratic import clustered, improve, large_signs, values
 
 from .judge import all_signs, mean_average_precision, similarity
 

@@ -10,7 +10,7 @@ import adsh
 from adsh import metrics
 from adsh.errors import InputError
 from adsh.hamming.bits import unpack
-from adsh.learn.labels import LabelSets
+from adsh.labels import LabelSets
 from adsh.methods import DEEP, create, dhn, dpsh, dsh
 from adsh.methods.classifier import far_apart
 from adsh.methods.training_points import Similar

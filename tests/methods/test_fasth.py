@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from adsh.errors import InputError, MissingExtraError
-from adsh.learn.labels import LabelSets
+from adsh.labels import LabelSets
 from adsh.methods import create
-from adsh.methods.cuts import energy, least_cost
 from adsh.methods.fasth import Block, Pairs, held_by, margin_loss
+from adsh.methods.solvers.graph_cut import energy, least_cost
 
 from .judge import all_signs, mean_average_precision, similarity
 

@@ -8,8 +8,8 @@ import pytest
 from adsh.errors import InputError, MissingExtraError
 from adsh.methods import create
 from adsh.methods.base import signs_of
-from adsh.methods.ridge import moments, ridge_hash
-from adsh.methods.trees import TreeFitter
+from adsh.methods.solvers.ridge import moments, ridge_hash
+from adsh.methods.solvers.trees import TreeFitter
 
 
 def test_ridge_is_the_least_squares_of_standardised_features():

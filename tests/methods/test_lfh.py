@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adsh.errors import InputError
-from adsh.learn.labels import LabelSets
+from adsh.labels import LabelSets
 from adsh.learn.similarity import SharedTags
 from adsh.methods import create
 from adsh.methods.lfh import columns, log_likelihood, start, top

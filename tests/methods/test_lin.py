@@ -7,11 +7,11 @@ import pytest
 
 from adsh.errors import InputError
 from adsh.methods import create
-from adsh.methods.hinge import fit_hinge, hinge_loss
 from adsh.methods.lin_v import database_bit
 from adsh.methods.linear_bits import linear_bit, products, signs, unstandardised, with_constant
-from adsh.methods.pair_loss import best_threshold, gains, loss, objective
-from adsh.methods.ridge import moments
+from adsh.methods.solvers.hinge import fit_hinge, hinge_loss
+from adsh.methods.solvers.pair_loss import best_threshold, gains, loss, objective
+from adsh.methods.solvers.ridge import moments
 
 from .judge import all_signs, mean_average_precision
 

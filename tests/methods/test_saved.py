@@ -7,7 +7,7 @@ import pytest
 
 from adsh.errors import FolderError, NotFittedError
 from adsh.methods import DEEP, METHODS, create, load
-from adsh.methods.saved import options
+from adsh.methods.storage import options
 
 OPTIONS = {
     "sdh": {"anchors": 40, "rounds": 2},

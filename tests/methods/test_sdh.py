@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from adsh.errors import InputError
-from adsh.learn.labels import LabelSets
+from adsh.labels import LabelSets
 from adsh.methods import create
 from adsh.methods.base import signs_of, tags_of_sets
-from adsh.methods.descent import descend, descent_objective
-from adsh.methods.kernel import Anchors
-from adsh.methods.ridge import product
 from adsh.methods.sdh import SDH
+from adsh.methods.solvers.coordinate_descent import descend, descent_objective
+from adsh.methods.solvers.kernel import Anchors
+from adsh.methods.solvers.ridge import product
 
 from .judge import all_signs, mean_average_precision
 

@@ -8,8 +8,8 @@ import adsh
 from adsh.errors import InputError
 from adsh.hamming.bits import unpack
 
-from .data.test_items import LazyBatches
-from .reference import paper
+from ..data.test_items import LazyBatches
+from ..reference import paper
 
 
 def expected_map(query_codes, database_codes, query_labels, database_labels, bits):

@@ -8,8 +8,8 @@ import torch
 
 from adsh.errors import AdshWarning, InputError, NotFittedError
 
-from .data.test_items import LazyBatches
-from .test_estimator import quick
+from ..data.test_items import LazyBatches
+from .test_adsh import quick
 
 
 def training_started(record):

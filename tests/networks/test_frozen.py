@@ -8,8 +8,8 @@ import torch
 
 import adsh
 from adsh.errors import InputError
-from adsh.features_run import features_once
 from adsh.networks import create_network, input_size
+from adsh.train.feature_cache import features_once
 
 NAME = "frozen:efficientnet_lite0"
 OPTIONS = {"size": 32, "weights": None, "hidden": 16}
@@ -67,7 +67,7 @@ def test_training_mode_leaves_the_statistics_of_the_backbone_alone():
 
 def test_features_kept_in_a_file_are_gone_on_with_and_those_of_others_made_anew(photos, tmp_path):
     from adsh.data import as_items
-    from adsh.device import choose_device
+    from adsh.utils.device import choose_device
 
     network, choice = create_network(NAME, 8, (12, 12, 3), **OPTIONS), choose_device("cpu")
     path, data = tmp_path / "f.npy", {"items": "a"}

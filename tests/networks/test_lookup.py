@@ -8,10 +8,10 @@ import torch
 
 import adsh
 from adsh.hamming.bits import unpack
-from adsh.learn.loop import network_outputs
 from adsh.methods import create
 from adsh.networks import create_network
-from adsh.networks.lookup import Lookup
+from adsh.networks.class_lookup import Lookup
+from adsh.train.loop import network_outputs
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import warnings
 
 import pytest
 
-from adsh import advice
 from adsh.errors import AdshWarning
+from adsh.runs import defaults as advice
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from adsh.errors import InputError
-from adsh.queries import conditions, open_queries
+from adsh.search.query_parsing import conditions, open_queries
 
-from .data.pictures import random_images, save
+from ..data.image_cases import random_images, save
 
 
 def test_rows_of_several_files_are_asked_one_by_one(tmp_path, monkeypatch):

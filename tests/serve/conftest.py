@@ -19,9 +19,9 @@ import pytest
 from PIL import Image
 
 import adsh
-from adsh.coded import Coded
-from adsh.coder import open_coder
 from adsh.data import Sized, open_source
+from adsh.encoders.base import open_coder
+from adsh.encoders.encoding import Coded
 from adsh.serve.limits import Limits
 
 NEEDED = ("fastapi", "uvicorn", "python_multipart", "orjson", "prometheus_client", "httpx2")
@@ -105,8 +105,8 @@ def start(made, coder, tmp_path):
     """start(token=…, limits=…) gives a client of an app on an index of its own."""
     from starlette.testclient import TestClient
 
-    from adsh.serve.app import create_app
-    from adsh.serve.service import Service
+    from adsh.serve.engine.service import Service
+    from adsh.serve.http.app import create_app
 
     opened = []
 

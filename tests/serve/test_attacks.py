@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from adsh.index.where import Where
+from adsh.index.filters import Where
 from adsh.serve.schemas import count_values
 
 from .conftest import png
@@ -138,7 +138,7 @@ def test_a_key_that_is_no_text_is_refused(api):
 
 
 def test_values_of_a_part_are_not_called_all(api, monkeypatch):
-    monkeypatch.setattr("adsh.serve.info._SAMPLE", 10)
+    monkeypatch.setattr("adsh.serve.http.info._SAMPLE", 10)
     assert api.get("/v1/info").json()["fields"]["class"]["all_values"] is False
     assert np.ndim(api.get("/v1/info").json()["fields"]["class"]["values"]) == 1
 

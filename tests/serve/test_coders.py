@@ -12,11 +12,11 @@ from PIL import Image
 
 import adsh
 from adsh.client import Client
-from adsh.coder import open_coder
+from adsh.encoders.base import open_coder
+from adsh.encoders.onnx_package import facts_of
 from adsh.errors import FolderError, InputError
 from adsh.evaluate.evaluation import evaluate_model
 from adsh.evaluate.report import write_report
-from adsh.onnx_folder import facts_of
 
 from .conftest import Process
 
@@ -26,7 +26,7 @@ def export_folder(made, tmp_path_factory):
     """The export of a model that was judged, with nothing of the model beside it."""
     if find_spec("onnxruntime") is None or find_spec("onnxscript") is None:
         pytest.skip("onnxruntime and onnxscript are missing: pip install 'adsh[onnx]'")
-    from adsh.export_run import export
+    from adsh.export.onnx import export
 
     folder = tmp_path_factory.mktemp("exported")
     shutil.copytree(made.model, folder / "model")
@@ -53,9 +53,9 @@ def far_index(made, tmp_path):
 
 
 def test_an_export_alone_tells_what_it_is_and_how_good(export_folder, exported, made, far_index):
-    from adsh.serve import info
+    from adsh.serve.engine.service import Service
+    from adsh.serve.http import info
     from adsh.serve.limits import Limits
-    from adsh.serve.service import Service
 
     with adsh.open_index(far_index) as index:
         assert index.noted("model") is None
@@ -125,9 +125,9 @@ def test_both_runtimes_give_the_same(made, coder, exported):
 
 
 def test_an_export_tells_of_the_model_that_its_index_notes(made, exported, tmp_path):
-    from adsh.serve import info
+    from adsh.serve.engine.service import Service
+    from adsh.serve.http import info
     from adsh.serve.limits import Limits
-    from adsh.serve.service import Service
 
     with adsh.open_index(tmp_path / "index", bits=24, model=made.model) as index:
         service = Service(exported, index, Limits(), model=tmp_path, runtime="onnx")

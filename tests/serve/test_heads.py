@@ -11,7 +11,7 @@ import pytest
 
 uvicorn = pytest.importorskip("uvicorn")
 
-from adsh.serve.heads import IDLE, LARGEST_HEAD, HeadProtocol  # noqa: E402  # after the check that uvicorn is there
+from adsh.serve.middleware.heads import IDLE, LARGEST_HEAD, HeadProtocol  # noqa: E402  # after the check that uvicorn is there
 
 from .test_process import HEAD, raw  # noqa: E402  # the same
 
@@ -200,7 +200,7 @@ def test_more_connections_than_are_allowed_are_told_so():
 
 
 def test_far_more_connections_are_cut_off(monkeypatch):
-    monkeypatch.setattr("adsh.serve.heads._BEYOND", 2)
+    monkeypatch.setattr("adsh.serve.middleware.heads._BEYOND", 2)
     with serving(limit_concurrency=3) as port:
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
         try:

@@ -229,8 +229,8 @@ def test_info_tells_what_the_page_needs(start):
 def test_a_picture_may_be_stored_where_the_index_has_no_vectors(start, made, tmp_path, coder):
     from starlette.testclient import TestClient
 
-    from adsh.serve.app import create_app
-    from adsh.serve.service import Service
+    from adsh.serve.engine.service import Service
+    from adsh.serve.http.app import create_app
 
     service = Service(coder, adsh.open_index(tmp_path / "bare", bits=24), Limits(), model=made.model)
     with TestClient(create_app(service), base_url="http://localhost") as api:

@@ -202,8 +202,8 @@ def test_an_accepted_request_is_answered_after_the_signal(made, tmp_path):
 def test_the_service_needs_no_torch_of_its_own():
     code = (
         "import sys\nsys.modules['torch'] = None\n"
-        "import adsh.serve.app, adsh.serve.run, adsh.cli.serve, adsh.client\n"
-        "from adsh.coder import open_coder\nfrom pathlib import Path\n"
+        "import adsh.serve.http.app, adsh.serve.run, adsh.cli.serve, adsh.client\n"
+        "from adsh.encoders.base import open_coder\nfrom pathlib import Path\n"
         "try:\n    open_coder(Path('none'), 'onnx')\n"
         "except Exception as problem:\n    assert 'torch' not in str(problem)\n"
     )

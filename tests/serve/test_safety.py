@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 from adsh.errors import FolderError, InputError
-from adsh.serve.api_page import page
+from adsh.serve.http.api_page import page
 from adsh.serve.limits import Limits
-from adsh.serve.security import check_token, is_loopback
+from adsh.serve.middleware.security import check_token, is_loopback
 
 from .conftest import png
 

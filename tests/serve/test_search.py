@@ -47,7 +47,7 @@ def test_the_route_and_the_short_way_agree(api, monkeypatch):
         return [(one.status_code, one.json().get("detail") or one.json()) for one in given]
 
     quick = answers()
-    monkeypatch.setattr("adsh.serve.quick._is_json", lambda scope: False)
+    monkeypatch.setattr("adsh.serve.http.fast_search._is_json", lambda scope: False)
     assert answers() == quick
     assert {status for status, _ in quick} == {200, 404, 422}
 

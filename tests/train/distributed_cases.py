@@ -18,10 +18,10 @@ from torch import nn
 import adsh
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
-from adsh.learn.spread import World
 from adsh.methods import create
 from adsh.networks import create_network
-from adsh.processes import leave
+from adsh.train.distributed import World
+from adsh.train.launch import leave
 
 OPTIONS: dict[str, Any] = {"outer": 4, "samples": 90, "batch_size": 32, "progress": False}
 SMALL: dict[str, Any] = {"network": "mlp", "network_options": {"hidden": 16}, **OPTIONS}

@@ -11,11 +11,11 @@ import torch
 import adsh
 from adsh.config import Recipe
 from adsh.errors import AdshWarning
-from adsh.learn.recorded import Recorded, can_be_recorded
-from adsh.learn.step import Step
 from adsh.networks import create_network
-from adsh.networks.lookup import Lookup
-from adsh.networks.timm_network import TimmNetwork
+from adsh.networks.class_lookup import Lookup
+from adsh.networks.timm import TimmNetwork
+from adsh.train.cuda_graph import Recorded, can_be_recorded
+from adsh.train.step import Step
 
 CPU = torch.device("cpu")
 
@@ -40,7 +40,7 @@ class Fake:
 def prepared(monkeypatch):
     """A step on a CPU that thinks it may record, and prepares for batches of these sizes."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
-    monkeypatch.setattr("adsh.learn.step.Recorded", Fake)
+    monkeypatch.setattr("adsh.train.step.Recorded", Fake)
     monkeypatch.setattr(Fake, "closed", 0)
 
     def prepare(*sizes):
@@ -72,7 +72,7 @@ def test_where_nothing_can_be_recorded_steps_are_taken_as_they_are(prepared, mon
             super().__init__(network, inputs, bf16=bf16)
             raise problem
 
-    monkeypatch.setattr("adsh.learn.step.Recorded", Failing)
+    monkeypatch.setattr("adsh.train.step.Recorded", Failing)
     with pytest.warns(AdshWarning, match=rf"CUDA graphs do not work here \({problem}\): steps take longer"):
         step = prepared(4)
     assert step._forward is step.network

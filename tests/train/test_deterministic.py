@@ -12,7 +12,7 @@ from torch import nn
 import adsh
 from adsh.errors import InputError
 
-from .spread_cases import OPTIONS, images, points
+from .distributed_cases import OPTIONS, images, points
 
 
 def network(*more: nn.Module) -> nn.Module:

@@ -8,10 +8,10 @@ import torch
 import torch.multiprocessing
 
 from adsh.errors import InputError
-from adsh.learn.spread import World
-from adsh.learn.whole_batch import WholeBatch
+from adsh.train.batch_sync import WholeBatch
+from adsh.train.distributed import World
 
-from .spread_cases import CASES, EXACT, all_cases, ended, given_in_parts, left_by
+from .distributed_cases import CASES, EXACT, all_cases, ended, given_in_parts, left_by
 
 SIZES = (2, 4)
 

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 
 import adsh
-from adsh.learn.spread import World
+from adsh.train.distributed import World
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 

@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 import torch
 
-from adsh.checkpoints import Checkpoints
 from adsh.config import PRESETS, Recipe, recipe
 from adsh.data import as_items
-from adsh.data.feed import Feed
+from adsh.data.loader import Feed
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
-from adsh.learn.loop import _cuts, _fed, learn
 from adsh.learn.objective import Terms
-from adsh.learn.step import Step
 from adsh.networks import create_network
+from adsh.train.checkpoint import Checkpoints
+from adsh.train.loop import _cuts, _fed, learn
+from adsh.train.step import Step
 
 from ..reference import paper
 

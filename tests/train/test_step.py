@@ -12,10 +12,10 @@ from adsh.config import Recipe, recipe
 from adsh.data.augment import RandomFlip, RandomResizedCrop, RandomShift, augmentation
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
-from adsh.learn.loop import network_outputs
 from adsh.learn.objective import Terms
-from adsh.learn.step import Step, _compiled
 from adsh.networks import create_network
+from adsh.train.loop import network_outputs
+from adsh.train.step import Step, _compiled
 
 CPU = torch.device("cpu")
 

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..errors import AdshError, AdshWarning, PeerLostError, first_line
-from ..processes import PEER_LOST, spoken_for
+from ..train.launch import PEER_LOST, spoken_for
 from . import (
     compare,
     data,

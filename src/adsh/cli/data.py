@@ -40,8 +40,8 @@ def info(
     How many items, classes and label sets, how alike they are, and how many are duplicates. Every item is read once:
     files that cannot be are found here, before training, all of them.
     """
-    from ..data import check_readable, contact_sheet, open_source, summary
-    from ..data.contact_sheet import check_sheet
+    from ..data import check_readable, open_source, summary
+    from ..data.images.contact_sheet import check_sheet, contact_sheet
     from ..data.readable import as_records
 
     if sheet is not None:
@@ -78,8 +78,8 @@ def get(
 
     Checks its digest, goes on where an earlier download broke, and turns to a second source where the first fails.
     """
-    from ..data.get_cifar10 import get_cifar10
-    from ..data.sources import source_root
+    from ..data.sources.get_cifar10 import get_cifar10
+    from ..data.sources.registry import source_root
     from ..errors import InputError
 
     if source != "cifar10":

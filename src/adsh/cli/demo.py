@@ -28,8 +28,8 @@ def command(
     started = time.perf_counter()
     if sys.stderr.isatty():
         say("the handwritten digits that scikit-learn ships, learned on the CPU")
-    from ..demo import demo
     from ..evaluate.report import table as rows
+    from ..runs.demo import demo
 
     display = TrainingBar()
     try:

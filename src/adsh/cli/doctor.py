@@ -22,7 +22,7 @@ def command(
 
     With the command that adds each missing part. Status 2 where what is installed does not work.
     """
-    from .. import doctor
+    from ..runs import doctor
 
     told, device, parts, folders = doctor.versions(), doctor.device(), doctor.extras(), doctor.data_folders()
     if not json:

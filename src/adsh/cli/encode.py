@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..address import is_address, shown
 from ..errors import InputError
+from ..utils.urls import is_address, shown
 from .flags import Device, Json, Labels, Model, Root, SkipBad, Source, Workers
 from .show import ReadingBar, as_json, facts, list_bad
 
 if TYPE_CHECKING:
-    from ..encode_ray import Job
+    from ..cluster.ray import Job
 
 EXAMPLE = "adsh encode photos-48bits new-photos/ --out codes.npz"
 
@@ -77,8 +77,8 @@ def command(
             raise InputError(f"{shown(source)} can be read with --engine ray: give that, and a folder as --out")
         _here(model, source, Path(out or "codes.npz"), root, labels, bool(skip_bad), workers, device, json)
         return
-    from ..encode_ray import Job
-    from ..partitions import partitioned
+    from ..cluster.partitions import partitioned
+    from ..cluster.ray import Job
 
     size = 1024 if partition is None else partition
     cut = partitioned(source, root=root, size=size, keys=key_column or "key", images=image_column or "image")
@@ -88,9 +88,9 @@ def command(
 
 def _by_ray(job: Job, index: str | None, json: bool, **where: Any) -> None:
     """Codes on a cluster, and says how much."""
-    from ..encode_ray import encode_by_ray
+    from ..cluster.ray import encode_by_ray
     from ..index import open_index
-    from ..index_folder import MODEL, inside
+    from ..index.locate import MODEL, inside
 
     with ExitStack() as held:
         bar = held.enter_context(closing(ReadingBar("partitions")))
@@ -128,8 +128,8 @@ def _here(
     """Codes in this process, into one file."""
     from ..data import open_source
     from ..data.readable import as_records
-    from ..encode_run import check_out, encode, items_for
-    from ..estimator import load
+    from ..models.adsh import load
+    from ..runs.encode import check_out, encode, items_for
 
     check_out(out)
     loaded = load(model, device=device)

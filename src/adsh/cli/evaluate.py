@@ -36,8 +36,8 @@ def command(
     from ..evaluate import write_report
     from ..evaluate.report import HEADINGS
     from ..evaluate.report import table as rows
-    from ..evaluate_run import evaluate, open_run
-    from ..files import check_writable
+    from ..runs.evaluate import evaluate, open_run
+    from ..utils.files import check_writable
 
     out = out or model / "report"
     check_writable(out, 20_000_000)

@@ -24,7 +24,7 @@ def command(
     The folder holds model.onnx (items to real outputs, packed codes and features, any number at once) and export.json,
     which says how pictures are to be prepared. It is checked with onnxruntime against the model before it is written.
     """
-    from ..export_run import export
+    from ..export.onnx import export
 
     out = out or model.resolve().with_name(f"{model.resolve().name}-{format}")
     written = export(model, out, format=format)
@@ -39,7 +39,7 @@ def command(
             "input": f"{told['input']['name']} {_shape(told['input'])}",
             "outputs": outputs,
             "checked": f"onnxruntime and the model differ by at most {told['largest_difference']:.1e}; codes are equal",
-            "use": f'adsh.onnx_coder.OnnxCoder("{out}") in Python, or any ONNX runtime: see docs/export.md',
+            "use": f'adsh.encoders.onnx.OnnxCoder("{out}") in Python, or any ONNX runtime: see docs/export.md',
         }
     )
 

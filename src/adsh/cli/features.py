@@ -41,8 +41,8 @@ def command(
     """
     from ..data import open_source
     from ..data.readable import as_records
-    from ..features_run import DEFAULT, check_out, make_features
-    from ..inputs import made_ready
+    from ..runs.inputs import made_ready
+    from ..train.feature_cache import DEFAULT, check_out, make_features
 
     check_out(out)
     network = network or DEFAULT

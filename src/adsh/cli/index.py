@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..address import shown
+from ..utils.urls import shown
 from .flags import Device, Json, Labels, Root, SkipBad, Workers
 from .show import ReadingBar, Stopped, as_json, facts, say
 
 if TYPE_CHECKING:
-    from ..index_run import Put
+    from ..search.ingest import Put
 
 app = typer.Typer(name="index", add_completion=False, rich_markup_mode=None)
 
@@ -56,9 +56,9 @@ def build(
 
     Items have the codes that were learned, the keys of their source, and metadata that leads back to their pictures.
     """
-    from ..evaluate_run import open_run
-    from ..index_run import make
-    from ..run_folder import RunFolder
+    from ..runs.evaluate import open_run
+    from ..runs.run_dir import RunFolder
+    from ..search.ingest import make
 
     judged = open_run(model, data=data, root=root, labels=labels, device=device, to_judge=False)
     trained = RunFolder(model).read_run().get("train", {})
@@ -94,9 +94,9 @@ def add(
     The network codes them or, with --by-label, what they are called. What is there already is left, so that an
     interrupted command goes on when it is repeated.
     """
-    from ..index_folder import open_existing
-    from ..index_run import Put, Source, model_of, open_for
-    from ..index_run import add as put_in
+    from ..index.locate import open_existing
+    from ..search.ingest import Put, Source, model_of, open_for
+    from ..search.ingest import add as put_in
 
     opened = [Source.of(name, root, labels) for name in sources]
     with open_existing(location) if model is None or Path(location).exists() else open_for(location, model) as index:
@@ -128,7 +128,7 @@ def remove(
     A key is what `adsh search` shows: the path below the folder that was put in. Status 2 where none is there.
     """
     from ..errors import InputError
-    from ..index_folder import open_existing
+    from ..index.locate import open_existing
 
     given = [key for key in keys or [] if key != "-"]
     if keys and "-" in keys:
@@ -157,7 +157,7 @@ def remove(
 @app.command(epilog="Example:  adsh index info photos.index")
 def info(location: Location, json: Json = False) -> None:
     """Say what an index holds, and how it is searched."""
-    from ..index_folder import MODEL, open_existing
+    from ..index.locate import MODEL, open_existing
 
     with open_existing(location) as index:
         told = {**index.info(), "model_folder": index.noted(MODEL)}
@@ -174,7 +174,7 @@ def verify(location: Location, json: Json = False) -> None:
     Status 2 where it is not.
     """
     from ..errors import FolderError
-    from ..index_folder import open_existing
+    from ..index.locate import open_existing
 
     with open_existing(location) as index:
         problems, items = index.verify(), len(index)
@@ -192,7 +192,7 @@ def compact(location: Location, json: Json = False) -> None:
 
     Opening and searching are fastest then; the files may grow by it.
     """
-    from ..index_folder import open_existing
+    from ..index.locate import open_existing
 
     with open_existing(location) as index:
         before = index.info()["bytes"]
@@ -215,7 +215,7 @@ def copy(
     Both are asked the same afterwards, to see that they find the same. What is there already is left, so that an
     interrupted command goes on when it is repeated.
     """
-    from ..index_copy import copy as copied_to
+    from ..index.copy import copy as copied_to
 
     try:
         with closing(ReadingBar("copying")) as bar:
@@ -238,7 +238,7 @@ def copy(
 
 def _tell(location: str, put: Put, json: bool) -> None:
     from ..data.readable import as_records
-    from ..index_folder import open_existing
+    from ..index.locate import open_existing
 
     with open_existing(location) as index:
         held = index.info()

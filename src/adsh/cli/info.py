@@ -13,7 +13,7 @@ def command(model: Model, json: Json = False) -> None:
 
     Its codes, network and training, and the run behind it.
     """
-    from ..model_info import model_info
+    from ..models.info import model_info
 
     told = model_info(model)
     if json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..progress import time_left
+from ..utils.progress import time_left
 from .flags import Device, Json, Root
 from .show import Stopped, as_json, bar, facts, say
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..address import shown
 from ..errors import InputError
+from ..utils.urls import shown
 from .flags import Device, Json
 from .show import as_json, table
 
@@ -39,11 +39,11 @@ def command(
 
     The model's network codes each picture, and the index gives the nearest items with their distance in bits.
     """
-    from ..files import check_parent
-    from ..index_folder import open_existing
-    from ..index_run import find, model_of
-    from ..queries import conditions, open_queries
-    from ..search_page import write_page
+    from ..index.locate import open_existing
+    from ..search.ingest import find, model_of
+    from ..search.page import write_page
+    from ..search.query_parsing import conditions, open_queries
+    from ..utils.files import check_parent
 
     _check_order(location, images)
     wanted = conditions(where or [])

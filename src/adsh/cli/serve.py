@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ..model_config import INDEX
-from ..onnx_folder import is_export
+from ..encoders.onnx_package import is_export
+from ..models.storage_format import INDEX
 from ..serve.limits import Limits
 from .flags import Device, Json
 from .show import as_json, facts

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..progress import in_words
+from ..utils.progress import in_words
 
 _QUIET = 30.0  # seconds between plain lines where there is no terminal
 

@@ -14,7 +14,7 @@ from .flags import SOURCE_HELP, Cache, CacheSize, Device, Json, Labels, Root, Si
 from .show import ReadingBar, Stopped, TrainingBar, as_json, facts, list_bad, read_in_words
 
 if TYPE_CHECKING:
-    from ..ready import Ready
+    from ..runs.pipeline import Ready
 
 EXAMPLE = "adsh train photos/ --bits 32 --out model"
 
@@ -128,12 +128,12 @@ def command(
     --parts too bit for bit: see docs/scale.md.
     """
     from ..errors import MissingExtraError
-    from ..files import find_file
-    from ..method_run import distinct_codes, training_seconds
-    from ..model_config import RUN
-    from ..processes import check_count, joined, leave, restarted, run, started_here
-    from ..ready import make_ready
-    from ..train_run import TrainSettings, can_go_on, default_out, train
+    from ..models.storage_format import RUN
+    from ..runs.pipeline import make_ready
+    from ..runs.settings import distinct_codes, training_seconds
+    from ..runs.train import TrainSettings, can_go_on, default_out, train
+    from ..train.launch import check_count, joined, leave, restarted, run, started_here
+    from ..utils.files import find_file
 
     flags: dict[str, Any] = {
         "source": source, "method": method, "options": options,

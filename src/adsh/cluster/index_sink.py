@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .coded_parts import CodedParts
-from .index import Index
+from ..index import Index
+from .parquet_codes import CodedParts
 
 _NOTED = "partitions coded"  # and whose: several collections may go into one index
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .address import shown
-from .errors import FolderError, InputError
-from .file_systems import file_system, told_as
-from .hamming.bits import Codes, bytes_for
+from ..errors import FolderError, InputError
+from ..hamming.bits import Codes, bytes_for
+from ..utils.storage import file_system, told_as
+from ..utils.urls import shown
 
 ABOUT = "encode.json"
 _LEFT_OUT = "left out"

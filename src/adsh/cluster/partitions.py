@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from .address import shown
-from .data import Dataset, open_source
-from .data.images import SUFFIXES, decode
-from .data.sources import NAMED, source_root
-from .errors import FolderError, InputError
-from .file_systems import file_system, told_as
+from ..data import Dataset, open_source
+from ..data.images.decode import SUFFIXES, decode
+from ..data.sources.registry import NAMED, source_root
+from ..errors import FolderError, InputError
+from ..utils.storage import file_system, told_as
+from ..utils.urls import shown
 
 Named = tuple[str, Callable[[], Image.Image]]  # a key, and what reads its picture, or says why it cannot be read
 

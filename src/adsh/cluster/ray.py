@@ -21,17 +21,17 @@ from typing import Any, TypeVar
 import numpy as np
 from PIL import Image
 
-from . import onnx_folder
-from .address import is_address
-from .coded_parts import CodedParts
-from .coder import Coder, open_coder
-from .errors import AdshError, InputError, MissingExtraError, ServerError, first_line
-from .hamming.bits import bytes_for
-from .index import Index
-from .index.fingerprint import model_fingerprint
-from .model_info import model_info
+from ..encoders import onnx_package as onnx_folder
+from ..encoders.base import Coder, open_coder
+from ..errors import AdshError, InputError, MissingExtraError, ServerError, first_line
+from ..hamming.bits import bytes_for
+from ..index import Index
+from ..models.fingerprint import model_fingerprint
+from ..models.info import model_info
+from ..utils.urls import is_address
+from .index_sink import PartsIntoIndex
+from .parquet_codes import CodedParts
 from .partitions import Partitioned
-from .parts_into_index import PartsIntoIndex
 
 T = TypeVar("T")
 

@@ -1,18 +1,18 @@
 """Where items come from. Each source gives a length and items by index; nothing here knows of learning."""
 
 from .arrays import ArrayDataset
-from .contact_sheet import contact_sheet
-from .content import check_overlap, digests, without_overlap
 from .dataset import Dataset
-from .images import decode
+from .duplicates import check_overlap, digests, without_overlap
+from .images.contact_sheet import contact_sheet
+from .images.decode import decode
+from .images.resized import Sized
+from .inspect import similar_rate, summary
 from .items import Items, as_items
 from .prepare import Prepared, prepare
 from .protocols import PROTOCOLS, Split, split
 from .readable import check_readable
 from .sequence import SequenceDataset
-from .sized import Sized
-from .sources import NAMED, open_source
-from .summary import similar_rate, summary
+from .sources.registry import NAMED, open_source
 
 __all__ = [
     "NAMED",

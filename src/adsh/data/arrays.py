@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from .dataset import Dataset, Numbered
 from .npz import Npz, load_npy
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 
 
 class Dataset(ABC):

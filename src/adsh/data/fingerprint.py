@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from .items import Items
 
 Fingerprint = dict[str, str]  # by what it is of, so that a difference can be named

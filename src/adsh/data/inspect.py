@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from ..learn.similarity import SharedTags
-from .content import Digests, copies, digests
 from .dataset import Dataset
+from .duplicates import Digests, copies, digests
 
 
 def summary(

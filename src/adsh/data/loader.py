@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .items import Items
-from .readers import worker_count
+from .reader_pool import worker_count
 
 _SHARE = 0.5  # of the free memory of the device that the items may take
 _PIECE = 16  # images a thread reads in one go

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from .arrays import ArrayDataset
-from .cache import InMemory, OnDisk, Store, fingerprint_of_files, needed_bytes
-from .content import Digests, digests
+from .cache_limits import default_folder, disk_limit, memory_limit, words
 from .dataset import Dataset
-from .images import Pixels
-from .memory import default_folder, disk_limit, memory_limit, words
+from .duplicates import Digests, digests
+from .images.cache import InMemory, OnDisk, Store, fingerprint_of_files, needed_bytes
+from .images.decode import Pixels
+from .images.resized import Sized
 from .readable import check_bad, read_through
-from .sized import Sized
 from .splits import Indices
 
 _DIGESTED = 1_000_000  # features at most: of more, copies are not looked for

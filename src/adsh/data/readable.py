@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, first_line
-from .cache import InMemory, Store
-from .content import Digests, item_digest
 from .dataset import Dataset
-from .images import Pixels
-from .readers import in_order, worker_count
+from .duplicates import Digests, item_digest
+from .images.cache import InMemory, Store
+from .images.decode import Pixels
+from .reader_pool import in_order, worker_count
 
 _SHOWN = 20
 _PIECE = 16  # items a thread reads in one go

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, first_line
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from .arrays import named
 from .dataset import Dataset, Numbered
-from .images import as_pixels
+from .images.decode import as_pixels
 
 _ITEMS = ("image", "img", "features", "pixel_values", "jpg", "png")
 _LABELS = ("label", "labels", "fine_label", "class", "tags")

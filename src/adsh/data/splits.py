@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FolderError, InputError, first_line
-from ..files import replacing_file
+from ..utils.files import replacing_file
 
 Indices = NDArray[np.int64]
 

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from PIL import Image
 
-from .coded import Coded
-from .errors import InputError, MissingExtraError, first_line
+from ..errors import InputError, MissingExtraError, first_line
+from .encoding import Coded
 
 
 class Coder(Protocol):

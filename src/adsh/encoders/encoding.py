@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .hamming.bits import Codes
+from ..hamming.bits import Codes
 
 
 @dataclass(frozen=True)

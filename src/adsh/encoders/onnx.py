@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from .coded import Coded
-from .data.images import as_pixels
-from .data.readers import in_order, worker_count
-from .data.sized import fit
-from .errors import FolderError, InputError, MissingExtraError, first_line
-from .hamming.bits import bytes_for
-from .onnx_folder import CODES as CODES_OUTPUT
-from .onnx_folder import FEATURES, INPUTS, OUTPUTS, About, read
+from ..data.images.decode import as_pixels
+from ..data.images.resized import fit
+from ..data.reader_pool import in_order, worker_count
+from ..errors import FolderError, InputError, MissingExtraError, first_line
+from ..hamming.bits import bytes_for
+from .encoding import Coded
+from .onnx_package import CODES as CODES_OUTPUT
+from .onnx_package import FEATURES, INPUTS, OUTPUTS, About, read
 
 _BATCH = 32  # items that go through the network at once: activations of large images fill a small machine's memory
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import FolderError, first_line
-from .files import digest, find_whole
+from ..errors import FolderError, first_line
+from ..utils.files import digest, find_whole
 
 FORMAT, FORMAT_VERSION = "adsh-onnx", 1
 MODEL, ABOUT = "model.onnx", "export.json"

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from .coded import Coded
-from .data.sequence import SequenceDataset
-from .deep_model import DeepModel
-from .errors import InputError
-from .estimator import load
-from .hamming.bits import pack, unpack
-from .index.fingerprint import model_fingerprint
-from .inputs import for_model
-from .method_run import Fitted
+from ..data.sequence import SequenceDataset
+from ..errors import InputError
+from ..hamming.bits import pack, unpack
+from ..models.adsh import load
+from ..models.deep_hash import DeepModel
+from ..models.fingerprint import model_fingerprint
+from ..runs.inputs import for_model
+from ..runs.settings import Fitted
+from .encoding import Coded
 
 
 class TorchCoder:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..hamming.bits import Codes, distinct, unpack
-from .cases import Case, study
+from .examples import Case, study
 from .ranking import Ranking
 from .ties import Divisor
 
 if TYPE_CHECKING:
-    from ..method_run import Fitted
+    from ..runs.settings import Fitted
 
 LEARNED, NETWORK, HASHED = "learned", "network", "hashed"
 COLUMNS = {LEARNED: "codes as learned", NETWORK: "codes by the network", HASHED: "codes by the hash function"}
@@ -152,7 +152,7 @@ def coded_by(model: Fitted) -> str:
 
 def _about(model: Fitted) -> tuple[list[str], dict[str, Any]]:
     """What a model is called, part by part, and how it came about."""
-    from ..method_run import training_seconds
+    from ..runs.settings import training_seconds
 
     method = "ADSH" if model.name == "adsh" else model.name + "_d" * bool(getattr(model, "whole", False))
     run: dict[str, Any] = {"seed": model.seed, "device": str(model.device_)}

@@ -13,7 +13,7 @@ from PIL import Image
 
 from ..data import Items, as_items
 from ..hamming.bits import Codes
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 
 NEAREST = 10
 THUMBNAIL = 96  # pixels: small pictures are enlarged to it, large ones reduced

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from .cases import Case, Shown
 from .evaluation import COLUMNS, HASHED, LEARNED, NETWORK, Evaluation
+from .examples import Case, Shown
 
 _WIDE = ("map_by_bits", "hamming", "correlation")
 

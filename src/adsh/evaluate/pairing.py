@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..hamming.bits import Codes, as_words, number_rows
-from ..learn.labels import Ids
+from ..labels import Ids
 from .relevance import Relevance
 
 

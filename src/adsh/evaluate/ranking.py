@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..hamming.bits import Codes, as_codes, check_bits, check_codes
-from ..learn.labels import LabelSets, check_columns
+from ..labels import LabelSets, check_columns
 from . import ordered
 from . import ties as expected
 from .counters import Tally

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..learn.labels import Ids, LabelSets, smallest_unsigned
+from ..labels import Ids, LabelSets, smallest_unsigned
 
 Grades = NDArray[np.unsignedinteger[Any]]
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import AdshWarning, FolderError, InputError, MissingExtraError, first_line
-from ..files import check_writable
-from ..model_info import without_paths
+from ..models.info import without_paths
+from ..utils.files import check_writable
 from . import plots
 from .evaluation import COLUMNS, Evaluation
 from .page import page

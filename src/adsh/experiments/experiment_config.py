@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ..data import ArrayDataset, Dataset, Split, open_source, split
 from ..errors import InputError
-from ..inputs import draw, made_ready
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from ..methods import DEEP, METHODS
+from ..runs.inputs import draw, made_ready
 from .cell import Cell
 from .paper import BITS
 

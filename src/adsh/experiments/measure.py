@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import __version__
 from ..config import COMPILED, recipe
-from ..estimator import ADSH
 from ..evaluate import LEARNED, evaluate_model
 from ..evaluate.evaluation import coded_by
 from ..methods import DEEP, create
 from ..methods.sdh import SDH
+from ..models.adsh import ADSH
 from .cell import Cell
 from .experiment_config import ExperimentData, at
 from .paper import printed

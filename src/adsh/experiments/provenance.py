@@ -9,7 +9,7 @@ from typing import Any
 
 from ..data.fingerprint import of_labels
 from ..errors import FolderError, InputError, first_line
-from ..files import digest, replacing_file
+from ..utils.files import digest, replacing_file
 from .cell import Cell
 from .experiment_config import MANY_LABELS, ON_FEATURES, ExperimentConfig, ExperimentData, protocol_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..evaluate.cases import Case
+from ..evaluate.examples import Case
 from .tables import Table
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FolderError, first_line
-from ..files import replacing_file
+from ..utils.files import replacing_file
 from .cell import Cell
 
 FOLDER = "cells"

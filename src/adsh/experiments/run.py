@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import FolderError, InputError
 from ..evaluate import plots
-from ..files import check_writable
+from ..utils.files import check_writable
 from .cell import Cell
 from .experiment_config import ExperimentConfig
 from .grid_search import Run, chosen

@@ -12,15 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .coding import seen_by_the_last_layer
-from .data.feed import ready
-from .deep_model import DeepModel
-from .errors import AdshError, InputError, MissingExtraError, first_line
-from .method_run import Fitted
-from .methods.kernel import Kernel
-from .methods.ridge import Linear
-from .networks.lookup import scored
-from .onnx_folder import CODES, FEATURES, INPUTS, OUTPUTS
+from ..data.loader import ready
+from ..encoders.onnx_package import CODES, FEATURES, INPUTS, OUTPUTS
+from ..errors import AdshError, InputError, MissingExtraError, first_line
+from ..methods.solvers.kernel import Kernel
+from ..methods.solvers.ridge import Linear
+from ..models.deep_hash import DeepModel
+from ..models.inference import seen_by_the_last_layer
+from ..networks.class_lookup import scored
+from ..runs.settings import Fitted
 
 OPSET = 18  # the first that resizes with antialiasing
 

@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from . import __version__
-from .deep_model import DeepModel
-from .errors import ExportError, FolderError, InputError
-from .estimator import load
-from .evaluate.report import read_report, write_figures
-from .files import check_writable, find_file, replacing
-from .hamming.bits import Codes, bytes_for, pack, unpack
-from .index.fingerprint import model_fingerprint
-from .method_run import Fitted
-from .model_config import REPORT
-from .model_info import shown_info
-from .onnx_coder import OnnxCoder
-from .onnx_folder import ABOUT, CODES, FEATURES, INPUTS, MODEL, OUTPUTS, PREPARATION, describe
-from .onnx_graph import OPSET, coding_of, to_onnx
+from .. import __version__
+from ..encoders.onnx import OnnxCoder
+from ..encoders.onnx_package import ABOUT, CODES, FEATURES, INPUTS, MODEL, OUTPUTS, PREPARATION, describe
+from ..errors import ExportError, FolderError, InputError
+from ..evaluate.report import read_report, write_figures
+from ..hamming.bits import Codes, bytes_for, pack, unpack
+from ..models.adsh import load
+from ..models.deep_hash import DeepModel
+from ..models.fingerprint import model_fingerprint
+from ..models.info import shown_info
+from ..models.storage_format import REPORT
+from ..runs.settings import Fitted
+from ..utils.files import check_writable, find_file, replacing
+from .graph import OPSET, coding_of, to_onnx
 
 FORMATS = ("onnx",)
 TOLERANCE = 1e-3  # of the largest output; float32 alone makes differences of about 1e-6

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .ball import masks, pays
 from .hits import Hits, kth_smallest
 from .query import Query, Words
+from .radius_lookup import masks, pays
 from .scan import ranges
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .ball import masks, pays
 from .hits import Hits, kth_smallest
 from .query import Query, Words, hamming
+from .radius_lookup import masks, pays
 
 _AT_A_TIME = 1 << 16
 _FAISS_FROM = 4096  # codes: below this a call costs more than the work

@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..address import is_address
 from ..errors import InputError, MissingExtraError
+from ..utils.urls import is_address
 from .base import Index
 from .matches import Item, Match, Matches
 
@@ -25,22 +25,22 @@ def open_index(location: str | Path, bits: int | None = None, *, model: Any = No
             is recorded, and another model's codes are refused from then on.
         timeout: how many seconds a write waits for that of another process, and a server is waited for.
     """
-    from .fingerprint import model_fingerprint
+    from ..models.fingerprint import model_fingerprint
 
     fingerprint = None if model is None else model_fingerprint(model)
     if not is_address(location):
-        from .embedded import EmbeddedIndex
+        from .embedded.index import EmbeddedIndex
 
         return EmbeddedIndex(Path(location), bits, fingerprint, timeout)
     kind = str(location).partition("://")[0]
     if kind in ("postgresql", "postgres"):
         _need("psycopg", "postgres", "PostgreSQL")
-        from .postgres import PostgresIndex
+        from .postgres.index import PostgresIndex
 
         return PostgresIndex(str(location), bits, fingerprint, timeout)
     if kind in ("milvus+http", "milvus+https"):
         _need("pymilvus", "milvus", "Milvus")
-        from .milvus import MilvusIndex
+        from .milvus.index import MilvusIndex
 
         return MilvusIndex(str(location), bits, fingerprint, timeout)
     raise InputError(f"{kind}:// is not a kind of index here: give a folder, postgresql://… or milvus+http://…")

@@ -11,10 +11,10 @@ from typing import Any, Literal, Self
 
 from ..errors import InputError
 from ..hamming.small_vectors import Projection
-from .checks import check_keys
 from .export import to_faiss, to_npy, to_parquet
 from .matches import Item, Matches, StoredVectors
 from .rows import Gathered, Rows
+from .validation import check_keys
 
 Ranking = Literal["hamming", "asymmetric"]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .address import shown
-from .errors import FolderError, InputError
-from .index import Index, open_index
-from .index.matches import StoredVectors
-from .index.rows import Rows
-from .index_folder import MODEL, inside, open_existing
+from ..errors import FolderError, InputError
+from ..utils.urls import shown
+from . import Index, open_index
+from .locate import MODEL, inside, open_existing
+from .matches import StoredVectors
+from .rows import Rows
 
 _BATCH = 4096  # items of one durable add
 _SAMPLED, _NEAREST = 20, 25  # searches that both must answer alike, and how deep they look

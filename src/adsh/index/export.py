@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import FolderError, InputError, MissingExtraError
-from ..files import check_parent, replacing_file
 from ..hamming.bits import bytes_for
+from ..utils.files import check_parent, replacing_file
 from .rows import Rows
 
 _AT_A_TIME = 1 << 16

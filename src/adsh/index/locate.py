@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .address import is_address
-from .errors import InputError
-from .index import Index, open_index
-from .model_config import INDEX, holds_model
+from ..errors import InputError
+from ..models.storage_format import INDEX, holds_model
+from ..utils.urls import is_address
+from . import Index, open_index
 
 MODEL = "model"  # the note that says where the model lies
 

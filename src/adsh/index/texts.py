@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..hamming.arrange import compact_type
+from ..hamming.layout import compact_type
 from ..hamming.scan import ranges
 
 _AT_A_TIME = 1 << 15

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..errors import AdshWarning, InputError
 from ..hamming.small_vectors import Projection
-from .about import load_projection, save_projection
-from .checks import check_count, check_features
+from .header import load_projection, save_projection
 from .matches import StoredVectors
+from .validation import check_count, check_features
 
 _FEW_VECTORS = 256
 

@@ -3,8 +3,8 @@
 What is exported here needs no torch; `objective` and `loop` do, and are imported where they are used.
 """
 
+from ..labels import LabelSets
 from .code_table import CodeTable
-from .labels import LabelSets
 from .learned_codes import LearnedCodes
 from .rows import Rows
 

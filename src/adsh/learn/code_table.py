@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..hamming.bits import check_bits
-from .labels import LabelSets, smallest_unsigned
+from ..labels import LabelSets, smallest_unsigned
 from .outputs import outputs_of
 from .rows import Rows, RowTable
 from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted

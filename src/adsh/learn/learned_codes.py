@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..hamming.bits import Codes, distinct, pack, unpack
+from ..labels import LabelSets, smallest_unsigned
 from .code_table import CodeTable, LastUpdate
-from .labels import LabelSets, smallest_unsigned
 from .rows import Rows
 from .similarity import Floats, Indices, SharedTags, weighted
 from .sweep import sweep, zero_tolerance

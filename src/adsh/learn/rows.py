@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..hamming.bits import as_words, pack
-from .labels import Ids, in_blocks, smallest_unsigned
+from ..labels import Ids, in_blocks, smallest_unsigned
 from .similarity import Indices
 
 _STATE = {

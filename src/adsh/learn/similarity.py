@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .labels import LabelSets
+from ..labels import LabelSets
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -35,6 +35,6 @@ def create(name: str, *, bits: int, **options: Any) -> Any:
 
 def load(folder: str | Path) -> Any:
     """A fitted method from the folder that its `save` wrote."""
-    from ..estimator import load as read
+    from ..models.adsh import load as read
 
     return read(folder)

@@ -19,9 +19,9 @@ from ..data import Dataset, Items, as_items
 from ..data.fingerprint import Fingerprint, fingerprint
 from ..errors import InputError, NotFittedError
 from ..hamming.bits import Codes, bytes_for, check_bits, pack
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from ..learn.similarity import SharedTags
-from ..progress import Progress
+from ..utils.progress import Progress
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
 Signs = NDArray[np.int8]  # (n, c) of +1/-1
@@ -79,7 +79,7 @@ class Method(ABC):
         `callback` gets the record of each round; where it has a method `started`, that gets the facts of the run
         first. `save_to` is checked before learning starts, and written after it.
         """
-        from .saved import check_target, options
+        from .storage import check_target, options
 
         self._watchers = [Progress(self.progress), *([] if callback is None else [callback])]
         check_bits(self.bits)
@@ -148,7 +148,7 @@ class Method(ABC):
 
     def save(self, folder: str | Path) -> None:
         """Writes the fitted method to a folder, which `adsh.methods.load` reads."""
-        from .saved import write
+        from .storage import write
 
         write(self, folder)
 

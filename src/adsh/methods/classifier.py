@@ -20,11 +20,11 @@ from torch.nn.functional import cross_entropy
 
 from ..config import Recipe
 from ..hamming.bits import Codes, pack
+from ..labels import LabelSets
 from ..learn import LearnedCodes
-from ..learn.labels import LabelSets
-from ..networks.lookup import Lookup
+from ..networks.class_lookup import Lookup
 from .base import Indices, Signs, in_order, signs_of
-from .networked import Networked
+from .deep_baseline import Networked
 from .training_points import TrainingPoints
 
 _TRIED = 512  # candidates for each label's code

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from ..learn.similarity import SharedTags, sum_by
 from .base import Signs, check_count, signs_of
-from .quadratic import large_signs
+from .solvers.binary_quadratic import large_signs
 from .two_step import TwoStep
 
 Doubles = NDArray[np.float64]

@@ -17,13 +17,13 @@ from torch import Tensor, nn
 
 from ..data import Dataset, Items, as_items
 from ..data.fingerprint import fingerprint
-from ..deep_model import DeepModel
 from ..hamming.bits import Codes
+from ..labels import LabelSets
 from ..learn import LearnedCodes
-from ..learn.labels import LabelSets
-from ..learn.loop import Record
+from ..models.deep_hash import DeepModel
+from ..train.loop import Record
 from .base import Indices, check_labels, check_train
-from .ridge import check_penalty
+from .solvers.ridge import check_penalty
 from .training_points import BatchSlopes, TrainingPoints
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from .networked import Networked
+from .deep_baseline import Networked
 from .training_points import TrainingPoints
 
 

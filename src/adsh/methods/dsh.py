@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .networked import Networked
+from .deep_baseline import Networked
 from .training_points import TrainingPoints
 
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from ..learn.similarity import SharedTags
 from .base import HashFunction, Signs, check_count, in_order, signs_of
-from .cuts import Integers, least_cost, load_scipy
+from .solvers.graph_cut import Integers, least_cost, load_scipy
 from .two_step import TwoStep
 
 Floats = NDArray[np.float32]

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from .base import Method, Signs, check_count, signs_of
-from .ridge import Linear, principal_axes
+from .solvers.ridge import Linear, principal_axes
 
 Floats = NDArray[np.float32]
 

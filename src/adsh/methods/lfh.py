@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from ..learn.similarity import SharedTags
 from .base import Signs, check_count, signs_of
-from .ridge import check_penalty, principal_axes
+from .solvers.ridge import check_penalty, principal_axes
 from .two_step import TwoStep
 
 Doubles = NDArray[np.float64]

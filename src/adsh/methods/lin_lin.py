@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from ..learn.similarity import SharedTags
 from .base import Signs
 from .linear_bits import LinearBits, linear_bit, signs, unstandardised, with_constant
-from .pair_loss import best_threshold, gains, objective
-from .ridge import Linear, moments
+from .solvers.pair_loss import best_threshold, gains, objective
+from .solvers.ridge import Linear, moments
 
 Floats = NDArray[np.float32]
 Block = tuple[Floats, Floats, NDArray[np.bool_]]  # queries, database points, and which pairs are similar

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import Method, check_count
-from .hinge import fit_hinge
-from .ridge import Linear, check_penalty
+from .solvers.hinge import fit_hinge
+from .solvers.ridge import Linear, check_penalty
 
 Floats = NDArray[np.float32]
 

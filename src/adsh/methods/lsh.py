@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from .base import Method, Signs, signs_of
-from .ridge import Linear
+from .solvers.ridge import Linear
 
 Floats = NDArray[np.float32]
 

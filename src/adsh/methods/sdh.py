@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from ..learn.similarity import sum_by
 from .base import Method, Signs, check_count, signs_of, tags_of_sets
-from .descent import descend
-from .kernel import Anchors, Kernel
-from .ridge import check_penalty, product, solve_ridge
+from .solvers.coordinate_descent import descend
+from .solvers.kernel import Anchors, Kernel
+from .solvers.ridge import check_penalty, product, solve_ridge
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]

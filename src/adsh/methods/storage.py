@@ -18,9 +18,8 @@ from safetensors.numpy import load_file, save
 
 from .. import __version__
 from ..errors import AdshError, FolderError, NotFittedError, first_line
-from ..files import check_writable, find_whole, replacing
 from ..hamming.bits import check_codes
-from ..model_config import (
+from ..models.storage_format import (  # fmt: skip
     ARRAYS,
     CARD,
     CODES,
@@ -30,12 +29,13 @@ from ..model_config import (
     WEIGHTS,
     check_others,
     forget,
-)  # fmt: skip
+)
+from ..utils.files import check_writable, find_whole, replacing
 from . import METHODS, create
 from .base import Method
-from .kernel import Kernel
-from .ridge import Linear
-from .trees import Trees
+from .solvers.kernel import Kernel
+from .solvers.ridge import Linear
+from .solvers.trees import Trees
 
 VERSION = 1
 

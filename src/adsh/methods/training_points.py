@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..learn.labels import LabelSets
+from ..labels import LabelSets
 from .base import Indices, tags_of_sets
 
 _WATCHED = 2048  # sampled points at most whose pairs make up the objective of the history

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from .base import HashFunction, Method, Signs, check_count, check_seed
-from .ridge import Linear, check_penalty, ridge_hash
-from .trees import TreeFitter, Trees, load_lightgbm
+from .solvers.ridge import Linear, check_penalty, ridge_hash
+from .solvers.trees import TreeFitter, Trees, load_lightgbm
 
 
 class TwoStep(Method):

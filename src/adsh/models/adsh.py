@@ -11,17 +11,17 @@ import numpy as np
 import torch
 from torch import nn
 
-from .data import Dataset, Items, as_items
-from .data.fingerprint import Fingerprint, fingerprint, of_similarity
-from .deep_model import DeepModel, Indices
-from .errors import InputError
-from .hamming.bits import Codes
-from .learn import CodeTable, LabelSets, LearnedCodes
-from .learn.labels import check_columns
-from .learn.learned_codes import NewLabels
-from .learn.loop import Record, Slopes
-from .learn.objective import Terms
-from .model_folder import read
+from ..data import Dataset, Items, as_items
+from ..data.fingerprint import Fingerprint, fingerprint, of_similarity
+from ..errors import InputError
+from ..hamming.bits import Codes
+from ..labels import check_columns
+from ..learn import CodeTable, LabelSets, LearnedCodes
+from ..learn.learned_codes import NewLabels
+from ..learn.objective import Terms
+from ..train.loop import Record, Slopes
+from .deep_hash import DeepModel, Indices
+from .storage import read
 
 
 class ADSH(DeepModel):

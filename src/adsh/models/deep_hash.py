@@ -19,26 +19,26 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from . import config
-from .checkpoints import Checkpoints, found
-from .coding import encode, outputs, seen_by_the_last_layer, told_weights, try_out
-from .data import Items, as_items
-from .data.augment import augmentation
-from .data.feed import Feed
-from .data.fingerprint import Fingerprint
-from .device import DeviceChoice, choose_device, one_thread, threads_for
-from .errors import AdshWarning, InputError, NotFittedError
-from .features_run import features_once
-from .hamming.bits import Codes, check_bits
-from .learn import LabelSets, LearnedCodes
-from .learn.loop import Record, Slopes, Standing, Table, learn
-from .learn.spread import World
-from .learn.step import Activation
-from .model_folder import check_target, write
-from .networks import AS_THEY_ARE, create_network
-from .networks.frozen import Frozen
-from .networks.preprocess import BILINEAR
-from .progress import Progress, told_both
+from .. import config
+from ..data import Items, as_items
+from ..data.augment import augmentation
+from ..data.fingerprint import Fingerprint
+from ..data.loader import Feed
+from ..errors import AdshWarning, InputError, NotFittedError
+from ..hamming.bits import Codes, check_bits
+from ..learn import LabelSets, LearnedCodes
+from ..networks import AS_THEY_ARE, create_network
+from ..networks.frozen import Frozen
+from ..networks.preprocess import BILINEAR
+from ..train.checkpoint import Checkpoints, found
+from ..train.distributed import World
+from ..train.feature_cache import features_once
+from ..train.loop import Record, Slopes, Standing, Table, learn
+from ..train.step import Activation
+from ..utils.device import DeviceChoice, choose_device, one_thread, threads_for
+from ..utils.progress import Progress, told_both
+from .inference import encode, outputs, seen_by_the_last_layer, told_weights, try_out
+from .storage import check_target, write
 
 Indices = NDArray[np.int64]
 T = TypeVar("T")

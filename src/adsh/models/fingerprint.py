@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..files import digest, find_whole
-from ..model_config import ARRAYS, CONFIG, METHOD_FORMAT, WEIGHTS, holds_model, kind_of
+from ..utils.files import digest, find_whole
+from .storage_format import ARRAYS, CONFIG, METHOD_FORMAT, WEIGHTS, holds_model, kind_of
 
 
 def model_fingerprint(model: Any) -> str:
@@ -32,6 +32,6 @@ def model_fingerprint(model: Any) -> str:
         raise InputError(
             f"model={model!r:.80} has no learned network: give a fitted model, its folder or a name for it"
         )
-    from ..tensors import as_bytes
+    from ..utils.tensors import as_bytes
 
     return hashlib.sha256(as_bytes(network.state_dict())).hexdigest()

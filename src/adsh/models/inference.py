@@ -10,14 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .config import Recipe
-from .data import Items
-from .data.feed import Feed
-from .device import threads_for
-from .errors import InputError, first_line
-from .hamming.bits import Codes, pack
-from .learn.loop import network_outputs
-from .learn.spread import World
+from ..config import Recipe
+from ..data import Items
+from ..data.loader import Feed
+from ..errors import InputError, first_line
+from ..hamming.bits import Codes, pack
+from ..train.distributed import World
+from ..train.loop import network_outputs
+from ..utils.device import threads_for
 
 Which = NDArray[np.int64] | range
 

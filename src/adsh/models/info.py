@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .files import find_whole
-from .model_config import ARRAYS, CONFIG, METHOD_FORMAT, checked_config, kind_of
-from .run_folder import RunFolder
+from ..runs.run_dir import RunFolder
+from ..utils.files import find_whole
+from .storage_format import ARRAYS, CONFIG, METHOD_FORMAT, checked_config, kind_of
 
 
 def model_info(folder: Path) -> dict[str, Any]:

@@ -25,17 +25,18 @@ from safetensors.numpy import save as array_bytes
 from safetensors.torch import load_file as load_tensors
 from torch import nn
 
-from . import __version__
-from .config import Recipe
-from .device import DeviceChoice, choose_device
-from .errors import AdshError, AdshWarning, FolderError, InputError, first_line
-from .files import check_writable, digest, find_whole, replacing
-from .learn import LabelSets, LearnedCodes
-from .learn.code_table import LastUpdate
-from .learn.learned_codes import NewLabels
-from .methods import create
-from .model_card import model_card
-from .model_config import (
+from .. import __version__
+from ..config import Recipe
+from ..errors import AdshError, AdshWarning, FolderError, InputError, first_line
+from ..learn import LabelSets, LearnedCodes
+from ..learn.code_table import LastUpdate
+from ..learn.learned_codes import NewLabels
+from ..methods import create
+from ..utils.device import DeviceChoice, choose_device
+from ..utils.files import check_writable, digest, find_whole, replacing
+from ..utils.tensors import as_bytes
+from .card import model_card
+from .storage_format import (  # fmt: skip
     ARRAYS,
     CARD,
     CODES,
@@ -49,12 +50,11 @@ from .model_config import (
     checked_config,
     forget,
     kind_of,
-)  # fmt: skip
-from .tensors import as_bytes
+)
 
 if TYPE_CHECKING:
-    from .deep_model import DeepModel
-    from .methods.base import Method
+    from ..methods.base import Method
+    from .deep_hash import DeepModel
 
 
 def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
@@ -87,10 +87,10 @@ def write(model: DeepModel, folder: Path) -> None:
 def read(folder: Path, *, network: nn.Module | None = None, device: str | None = None) -> DeepModel | Method:
     """The model in this folder."""
     if kind_of(folder) == METHOD_FORMAT:
-        from .methods.saved import load as read_method
+        from ..methods.storage import load as read_method
 
         return read_method(folder)
-    from .estimator import ADSH
+    from .adsh import ADSH
 
     folder = find_whole(folder)
     config = checked_config(folder)

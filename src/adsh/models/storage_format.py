@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from . import __version__
-from .errors import FolderError
-from .files import digest, find_whole
+from .. import __version__
+from ..errors import FolderError
+from ..utils.files import digest, find_whole
 
 FORMAT, FORMAT_VERSION = "adsh-model", 1
 METHOD_FORMAT = "adsh-method"  # of methods without a network: see methods.saved

@@ -132,7 +132,7 @@ def input_size(name: str, **options: Any) -> int | None:
 
 def _find(name: str) -> _Entry:
     if isinstance(name, str) and name.startswith(_TIMM) and len(name) > len(_TIMM):
-        return _Entry(IMAGES, "timm_network", {"model": name.removeprefix(_TIMM)}, PRETRAINED)
+        return _Entry(IMAGES, "timm", {"model": name.removeprefix(_TIMM)}, PRETRAINED)
     if name not in _NETWORKS:
         raise InputError(
             f"network={name!r}: choose one of {', '.join(NETWORKS)}, timm:NAME, frozen:NAME, or pass a torch.nn.Module"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.util
 import warnings
 
-from .config import PREFIX
-from .errors import AdshWarning
-from .features_run import DEFAULT
-from .networks import NETWORKS
+from ..config import PREFIX
+from ..errors import AdshWarning
+from ..networks import NETWORKS
+from ..train.feature_cache import DEFAULT
 
 _LIGHT = ("linear", "mlp", "tiny", "dsh_net")  # networks that a CPU trains
 _SMALL_PICTURE = 48  # pixels

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from .evaluate import HASHED, Evaluation, evaluate_codings, write_report
-from .evaluate_run import Judged, evaluate, open_run
-from .files import check_writable
-from .methods import create
-from .train_run import TrainSettings, train
-from .watch import Watcher
+from ..evaluate import HASHED, Evaluation, evaluate_codings, write_report
+from ..methods import create
+from ..train.callbacks import Watcher
+from ..utils.files import check_writable
+from .evaluate import Judged, evaluate, open_run
+from .train import TrainSettings, train
 
 OUTER = 20
 

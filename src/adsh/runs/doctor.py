@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from . import __version__
-from .errors import AdshError, first_line
+from .. import __version__
+from ..errors import AdshError, first_line
 
 CORE = ("torch", "numpy", "pillow", "safetensors", "typer", "rich")
 EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and what it is for
@@ -75,7 +75,7 @@ def versions() -> dict[str, str]:
 
 def device() -> str:
     """What training would use, and why."""
-    from .device import choose_device
+    from ..utils.device import choose_device
 
     return str(choose_device())
 
@@ -90,7 +90,7 @@ def extras() -> list[Extra]:
 
 def data_folders() -> dict[str, str]:
     """Where each named source is looked for, and whether something is there."""
-    from .data.sources import NAMED, ROOT
+    from ..data.sources.registry import NAMED, ROOT
 
     root = os.environ.get(ROOT)
     found = {ROOT: root or "not set: named sources need --root, or this variable"}
@@ -118,9 +118,9 @@ def self_test() -> Iterator[Step]:
 
 
 def _steps(items: np.ndarray, labels: np.ndarray, folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
-    from .estimator import ADSH, load
-    from .evaluate.metrics import mean_average_precision
-    from .index import open_index
+    from ..evaluate.metrics import mean_average_precision
+    from ..index import open_index
+    from ..models.adsh import ADSH, load
 
     model = ADSH(16, network="mlp", outer=10, progress=False)
 

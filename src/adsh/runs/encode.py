@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from .data import Dataset, Sized
-from .errors import InputError
-from .files import check_parent, replacing_file
-from .hamming.bits import bytes_for
+from ..data import Dataset, Sized
+from ..errors import InputError
+from ..hamming.bits import bytes_for
+from ..utils.files import check_parent, replacing_file
 from .inputs import Reading, for_model, made_ready
-from .method_run import Fitted
+from .settings import Fitted
 
 _BLOCK = 4096  # items between two reports
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .data import Dataset, Sized, Split, as_items, open_source
-from .data.fingerprint import differences, fingerprint
-from .errors import InputError
-from .estimator import load
-from .evaluate import Evaluation, evaluate_model
-from .evaluate.ties import Divisor
+from ..data import Dataset, Sized, Split, as_items, open_source
+from ..data.fingerprint import differences, fingerprint
+from ..errors import InputError
+from ..evaluate import Evaluation, evaluate_model
+from ..evaluate.ties import Divisor
+from ..models.adsh import load
 from .inputs import draw, for_model, made_ready
-from .method_run import Fitted
-from .run_folder import RunFolder
+from .run_dir import RunFolder
+from .settings import Fitted
 
 
 @dataclass(frozen=True)

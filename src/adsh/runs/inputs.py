@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .data import ArrayDataset, Dataset, Prepared, Sized, Split, check_overlap, prepare, split, without_overlap
-from .data.dataset import Subset
-from .data.readable import as_records
-from .errors import InputError
-from .networks import input_size
+from ..data import ArrayDataset, Dataset, Prepared, Sized, Split, check_overlap, prepare, split, without_overlap
+from ..data.dataset import Subset
+from ..data.readable import as_records
+from ..errors import InputError
+from ..networks import input_size
 
 Reading = Callable[[int, int], None]  # how many items are read, of how many
 

@@ -6,13 +6,13 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from .estimator import ADSH
-from .evaluate import Evaluation, write_report
-from .evaluate_run import Judged, evaluate, open_run
-from .index_folder import open_existing
-from .index_run import Put, Report, Source, add, make
-from .model_config import INDEX, REPORT
-from .train_run import Trained
+from ..evaluate import Evaluation, write_report
+from ..index.locate import open_existing
+from ..models.adsh import ADSH
+from ..models.storage_format import INDEX, REPORT
+from ..search.ingest import Put, Report, Source, add, make
+from .evaluate import Judged, evaluate, open_run
+from .train import Trained
 
 _WHOLE = "made by train"  # the note of an index that holds all it was to hold
 

@@ -18,10 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .data.protocols import Split
-from .errors import FolderError, InputError, first_line
-from .files import find_file, recover, replacing_file
-from .model_config import CHECKPOINTS, LOG, RUN, SPLIT, TENSORBOARD, holds_model
+from ..data.protocols import Split
+from ..errors import FolderError, InputError, first_line
+from ..models.storage_format import CHECKPOINTS, LOG, RUN, SPLIT, TENSORBOARD, holds_model
+from ..utils.files import find_file, recover, replacing_file
 
 
 class RunFolder:

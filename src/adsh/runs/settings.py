@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .config import COMPILED
-from .deep_model import DeepModel
-from .errors import InputError
-from .estimator import ADSH
-from .hamming.bits import distinct
-from .methods import DEEP, METHODS, create
-from .methods.base import Method
+from ..config import COMPILED
+from ..errors import InputError
+from ..hamming.bits import distinct
+from ..methods import DEEP, METHODS, create
+from ..methods.base import Method
+from ..models.adsh import ADSH
+from ..models.deep_hash import DeepModel
 
 if TYPE_CHECKING:
-    from .train_run import TrainSettings
+    from .train import TrainSettings
 
 Fitted = DeepModel | Method
 

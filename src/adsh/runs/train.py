@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from . import __version__, config
-from .advice import advise, default_network
-from .checkpoints import found
-from .data import NAMED, ArrayDataset, Dataset, Split, as_items, open_source
-from .data.fingerprint import differences, fingerprint
-from .data.prepare import DISK, NONE, RAM
-from .deep_model import DeepModel
-from .device import choose_device
-from .errors import FolderError, InputError
-from .estimator import ADSH, load
-from .features_run import forget
-from .hamming.bits import check_bits
+from .. import __version__, config
+from ..data import NAMED, ArrayDataset, Dataset, Split, as_items, open_source
+from ..data.fingerprint import differences, fingerprint
+from ..data.prepare import DISK, NONE, RAM
+from ..errors import FolderError, InputError
+from ..hamming.bits import check_bits
+from ..models.adsh import ADSH, load
+from ..models.deep_hash import DeepModel
+from ..models.storage_format import FEATURES, TENSORBOARD, holds_model
+from ..train.callbacks import Log, TensorBoard, Watcher, Watchers
+from ..train.checkpoint import found
+from ..train.distributed import World
+from ..train.feature_cache import forget
+from ..train.loop import Record
+from ..utils.device import choose_device
+from .defaults import advise, default_network
 from .inputs import Reading, about_reading, draw, made_ready
-from .learn.loop import Record
-from .learn.spread import World
-from .method_run import Fitted, check_method, distinct_codes, keeps_checkpoints, made, other_values, training_seconds
-from .model_config import FEATURES, TENSORBOARD, holds_model
-from .run_folder import RunFolder, read_toml
-from .watch import Log, TensorBoard, Watcher, Watchers
+from .run_dir import RunFolder, read_toml
+from .settings import Fitted, check_method, distinct_codes, keeps_checkpoints, made, other_values, training_seconds
 
 _READING = ("network", "size", "cache", "cache_size", "skip_bad", "workers")  # what the reading of images depends on
 _NO_MATTER = (

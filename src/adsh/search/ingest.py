@@ -17,25 +17,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .data import Dataset, Sized, as_items
-from .data.dataset import Subset
-from .data.image_files import ImageFiles
-from .data.images import SUFFIXES, decode
-from .data.prepare import CachedImages, prepare
-from .data.sources import open_source
-from .deep_model import DeepModel
-from .errors import AdshWarning, InputError
-from .estimator import ADSH, load
-from .evaluate_run import Judged
-from .hamming.bits import Codes, pack
-from .index import Index, Matches, open_index
-from .index.fingerprint import model_fingerprint
-from .index_folder import MODEL, check_model, inside
-from .inputs import for_model
-from .learn import LabelSets
-from .method_run import Fitted
-from .model_config import holds_model
-from .model_info import model_info
+from ..data import Dataset, Sized, as_items
+from ..data.dataset import Subset
+from ..data.images.decode import SUFFIXES, decode
+from ..data.images.files import ImageFiles
+from ..data.prepare import CachedImages, prepare
+from ..data.sources.registry import open_source
+from ..errors import AdshWarning, InputError
+from ..hamming.bits import Codes, pack
+from ..index import Index, Matches, open_index
+from ..index.locate import MODEL, check_model, inside
+from ..learn import LabelSets
+from ..models.adsh import ADSH, load
+from ..models.deep_hash import DeepModel
+from ..models.fingerprint import model_fingerprint
+from ..models.info import model_info
+from ..models.storage_format import holds_model
+from ..runs.evaluate import Judged
+from ..runs.inputs import for_model
+from ..runs.settings import Fitted
 
 _BLOCK = 512  # items of one durable add; those of the first decide how vectors are shortened
 

@@ -8,17 +8,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from .data import Dataset
-from .errors import FolderError
-from .evaluate.cases import thumbnail
-from .index import Match, Matches
-from .index_run import picture
-from .model_config import INDEX
+from ..data import Dataset
+from ..errors import FolderError
+from ..evaluate.examples import thumbnail
+from ..index import Match, Matches
+from ..models.storage_format import INDEX
+from .ingest import picture
 
 
 def write_page(path: Path, index: str, queries: Dataset, found: Sequence[Matches], bits: int) -> None:
     """A row a query: its picture, and those of what was found, with distance, class and key."""
-    sheets = (files("adsh.evaluate") / "page.css", files("adsh") / "search_page.css")
+    sheets = (files("adsh.evaluate") / "page.css", files("adsh.search") / "page.css")
     style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
     count = len(queries)
     asked = Path(queries.keys[0]).name if count == 1 else f"{count} pictures"

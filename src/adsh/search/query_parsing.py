@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .data import ArrayDataset, Dataset
-from .data.image_files import ImageFiles
-from .errors import InputError
+from ..data import ArrayDataset, Dataset
+from ..data.images.files import ImageFiles
+from ..errors import InputError
 
 _OPERATORS = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _CONDITION = re.compile(r"^\s*([^=<>!]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$", re.DOTALL)

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import uvicorn
 
-from ..coder import open_coder
+from ..encoders.base import open_coder
 from ..errors import FolderError, InputError, first_line
-from ..index_folder import check_model, open_existing
-from .app import create_app
-from .heads import IDLE, HeadProtocol
+from ..index.locate import check_model, open_existing
+from .engine.service import Service
+from .http.app import create_app
 from .limits import Limits
-from .logs import log_as_json, write_line
-from .security import check_token, is_loopback
-from .service import Service
+from .middleware.heads import IDLE, HeadProtocol
+from .middleware.logs import log_as_json, write_line
+from .middleware.security import check_token, is_loopback
 
 _DAY = 86_400.0  # seconds
 _OTHER_FILES = 512  # that this process may have open beside its connections

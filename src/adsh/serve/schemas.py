@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ..index.checks import LONGEST_KEY
+from ..index.validation import LONGEST_KEY
 from .problems import Problem
 
 M = TypeVar("M", bound=BaseModel)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol
 
-from .errors import MissingExtraError
-from .learn.loop import Record
-from .run_folder import RunFolder
+from ..errors import MissingExtraError
+from ..runs.run_dir import RunFolder
+from .loop import Record
 
 
 class Watcher(Protocol):

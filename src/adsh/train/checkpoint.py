@@ -21,13 +21,13 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from .config import Recipe
-from .data.fingerprint import Fingerprint, differences
-from .errors import FolderError, InputError, first_line
-from .files import replacing_file
-from .learn.loop import Record, Standing
-from .learn.spread import World
-from .tensors import as_bytes, on_cpu
+from ..config import Recipe
+from ..data.fingerprint import Fingerprint, differences
+from ..errors import FolderError, InputError, first_line
+from ..utils.files import replacing_file
+from ..utils.tensors import as_bytes, on_cpu
+from .distributed import World
+from .loop import Record, Standing
 
 FORMAT, FORMAT_VERSION = "adsh-checkpoint", 1
 KEPT = 2

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..networks.backbone import Backbone
-from ..networks.lookup import scored
+from ..networks.class_lookup import scored
 
 
 def can_be_recorded(network: nn.Module, device: torch.device) -> bool:

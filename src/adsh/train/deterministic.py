@@ -19,8 +19,8 @@ import torch
 from torch import Generator, Tensor, nn
 
 from ..errors import InputError
-from .spread import World
-from .whole_batch import WholeBatch
+from .batch_sync import WholeBatch
+from .distributed import World
 
 T = TypeVar("T")
 Gradients = Sequence[Tensor | None]  # one a weight; None where the outputs do not depend on it

@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from ..errors import AdshError, InputError, PeerLostError, TrainingError, first_line
-from .whole_batch import WholeBatch
+from .batch_sync import WholeBatch
 
 T = TypeVar("T")
 

@@ -25,16 +25,16 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from .data import Dataset, Items, as_items
-from .data.cache import create_npy
-from .data.feed import Feed
-from .data.fingerprint import Fingerprint, differences, fingerprint
-from .device import DeviceChoice, choose_device, threads_for
-from .errors import FolderError, InputError
-from .files import check_parent, replacing_file
-from .learn.labels import LabelSets
-from .learn.spread import World
-from .networks import create_network
+from ..data import Dataset, Items, as_items
+from ..data.fingerprint import Fingerprint, differences, fingerprint
+from ..data.images.cache import create_npy
+from ..data.loader import Feed
+from ..errors import FolderError, InputError
+from ..labels import LabelSets
+from ..networks import create_network
+from ..utils.device import DeviceChoice, choose_device, threads_for
+from ..utils.files import check_parent, replacing_file
+from .distributed import World
 
 DEFAULT = "efficientnet_lite0"
 

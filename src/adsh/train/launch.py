@@ -20,10 +20,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .errors import InputError, TrainingError
+from ..errors import InputError, TrainingError
 
 if TYPE_CHECKING:
-    from .learn.spread import World
+    from .distributed import World
 
 PEER_LOST = 3  # the exit status of a process that ends because another one did
 _MEETING = "ADSH_MEETING"  # where processes started here find each other
@@ -50,7 +50,7 @@ def restarted() -> bool:
 @contextmanager
 def joined(device: str) -> Iterator[World]:
     """The processes started with this one, in touch with each other while the block lasts; this one alone if none."""
-    from .learn.spread import World
+    from .distributed import World
 
     rank, size = (int(os.environ.get(name, default)) for name, default in (("RANK", 0), ("WORLD_SIZE", 1)))
     if "LOCAL_RANK" not in os.environ or size == 1:
@@ -61,8 +61,8 @@ def joined(device: str) -> Iterator[World]:
     from torch.distributed.distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
-    from .device import choose_device
-    from .learn.spread import own_gpu
+    from ..utils.device import choose_device
+    from .distributed import own_gpu
 
     if rank:
         warnings.simplefilter("ignore")  # the first has the same to note

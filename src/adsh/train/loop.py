@@ -23,13 +23,13 @@ from torch import Tensor, nn
 
 from ..config import Recipe
 from ..errors import InputError, TrainingError
-from ..networks.lookup import scored
-from .code_table import CodeTable
-from .objective import Terms
-from .outputs import load_kernels
-from .parts import Augment, by_part
-from .similarity import Indices
-from .spread import World
+from ..learn.code_table import CodeTable
+from ..learn.objective import Terms
+from ..learn.outputs import load_kernels
+from ..learn.similarity import Indices
+from ..networks.class_lookup import scored
+from .deterministic import Augment, by_part
+from .distributed import World
 from .step import Activation, Step
 
 Feed = Callable[[NDArray[Any] | Tensor], Tensor]

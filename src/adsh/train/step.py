@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from ..config import RECORDED, Recipe
 from ..errors import AdshWarning, InputError, first_line
 from ..networks.backbone import Backbone
-from ..networks.lookup import scored
-from .parts import Parts
-from .recorded import Recorded, can_be_recorded
-from .spread import World
+from ..networks.class_lookup import scored
+from .cuda_graph import Recorded, can_be_recorded
+from .deterministic import Parts
+from .distributed import World
 
 Activation = Callable[[Tensor], Tensor]  # what makes outputs of F(x)
 Slope = Callable[[Tensor], Tensor]  # the gradient of a loss by the outputs (b, c), at these outputs

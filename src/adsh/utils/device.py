@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from .errors import InputError
+from ..errors import InputError
 
 SMALL_NETWORK = 2_000_000  # parameters
 

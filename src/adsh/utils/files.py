@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from .errors import FolderError
+from ..errors import FolderError
 
 
 def _previous(folder: Path) -> Path:

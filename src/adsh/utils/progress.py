@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
-from .errors import InputError
+from ..errors import InputError
 
 
 class Progress:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .address import secrets_of, shown, without_secrets
-from .errors import AdshError, InputError, MissingExtraError, first_line
+from ..errors import AdshError, InputError, MissingExtraError, first_line
+from .urls import secrets_of, shown, without_secrets
 
 _PATIENCE = "retry_limit_seconds=60"  # Google's client tries for 15 minutes by itself
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from .errors import InputError
+from ..errors import InputError
 
 _SECRETS = ("password", "sslpassword", "token", "passfile", "sslkey")
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from adsh.data.images import as_pixels, decode
+from adsh.data.images.decode import as_pixels, decode
 from adsh.errors import InputError
 
-from .pictures import random_images, save
+from ..image_cases import random_images, save
 
 
 def encoded(image, kind="PNG", **options):

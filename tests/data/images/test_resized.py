@@ -6,7 +6,7 @@ import adsh
 from adsh.data import ArrayDataset, Sized, as_items, open_source
 from adsh.errors import InputError
 
-from .pictures import random_images, save
+from ..image_cases import random_images, save
 
 SHAPES = [(40, 60), (61, 33), (16, 16), (8, 90), (33, 32)]
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 from PIL import Image
 
-from adsh.data import transforms
-from adsh.data.transforms import CenterCrop, Compose, Normalize, Resize, ToTensor
+from adsh.data.images import transforms
+from adsh.data.images.transforms import CenterCrop, Compose, Normalize, Resize, ToTensor
 from adsh.errors import InputError
 
-from ..networks import numbers_by_name
-from ..networks.numbers_by_name import MEAN, STD, TRANSFORMS, picture
+from ...networks import numbers_by_name
+from ...networks.numbers_by_name import MEAN, STD, TRANSFORMS, picture
 
 EXPECTED = json.loads(Path(numbers_by_name.__file__).with_name("expectations.json").read_text())["transforms"]
 

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from ..errors import FolderError
-from ..files import replacing_file
-from .content import Digests
-from .dataset import Dataset
-from .image_files import ImageFiles
-from .images import Pixels
+from ...errors import FolderError
+from ...utils.files import replacing_file
+from ..dataset import Dataset
+from ..duplicates import Digests
+from .decode import Pixels
+from .files import ImageFiles
 
 _FORMAT = 1
 _MARKED = 10.0  # seconds between two marks of how far it is

@@ -10,8 +10,8 @@ import torch
 from PIL import Image, ImageEnhance
 from torch import Generator, Tensor
 
-from ..errors import InputError
-from .augment import Augmentation
+from ...errors import InputError
+from ..augment import Augmentation
 
 _GREY = (0.299, 0.587, 0.114)
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from ..errors import InputError
-from ..files import check_parent, replacing_file
-from .dataset import Dataset
-from .images import Pixels
-from .sized import centre, shorter_side
+from ...errors import InputError
+from ...utils.files import check_parent, replacing_file
+from ..dataset import Dataset
+from .decode import Pixels
+from .resized import centre, shorter_side
 
 _TILE, _GAP, _MARGIN = 72, 6, 24
 _HEAD, _NAME_WIDTH = 64, 260

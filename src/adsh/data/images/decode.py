@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from ..errors import InputError, first_line
+from ...errors import InputError, first_line
 
 Pixels = NDArray[np.uint8]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import AdshWarning, FolderError, InputError
-from ..learn.labels import LabelSets
-from .dataset import Dataset
-from .images import Pixels, decode
+from ...errors import AdshWarning, FolderError, InputError
+from ...labels import LabelSets
+from ..dataset import Dataset
+from .decode import Pixels, decode
 
 
 class ImageFiles(Dataset):

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ..errors import InputError
-from .dataset import Dataset
-from .images import MOST_PIXELS, Pixels
+from ...errors import InputError
+from ..dataset import Dataset
+from .decode import MOST_PIXELS, Pixels
 
 
 class Sized(Dataset):

@@ -14,7 +14,7 @@ import torch
 from PIL import Image, ImageOps
 from torch import Tensor
 
-from ..errors import InputError
+from ...errors import InputError
 
 _FILTERS = {
     "nearest": Image.Resampling.NEAREST,

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from ..errors import FolderError, InputError, first_line
+from ...errors import FolderError, InputError, first_line
 
 _LARGEST = 1 << 27  # bytes a member may have: CIFAR-10's have 31 million
 

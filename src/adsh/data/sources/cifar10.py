@@ -20,17 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ..errors import FolderError, InputError, first_line
-from ..learn.labels import LabelSets
+from ...errors import FolderError, InputError, first_line
+from ...labels import LabelSets
+from ..arrays import ArrayDataset, named
+from ..dataset import Dataset
+from ..images.decode import Pixels
+from ..images.files import ImageFiles
+from ..npz import load_npy
+from ..reader_pool import in_order, worker_count
 from .archives import members
-from .arrays import ArrayDataset, named
 from .batch_pickle import read_batch
-from .dataset import Dataset
 from .folder import list_images
-from .image_files import ImageFiles
-from .images import Pixels
-from .npz import load_npy
-from .readers import in_order, worker_count
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 ARCHIVE, FOLDER = "cifar-10-python.tar.gz", "cifar-10-batches-py"

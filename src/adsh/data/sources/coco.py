@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FolderError, InputError, first_line
-from ..learn.labels import LabelSets
-from .image_files import ImageFiles, without_missing
+from ...errors import FolderError, InputError, first_line
+from ...labels import LabelSets
+from ..images.files import ImageFiles, without_missing
 
 _PROBED = 100  # images looked for to see which folder they are in
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FolderError, InputError
-from ..learn.labels import LabelSets
-from .dataset import Dataset
-from .images import Pixels, decode
-from .npz import Npz
+from ...errors import FolderError, InputError
+from ...labels import LabelSets
+from ..dataset import Dataset
+from ..images.decode import Pixels, decode
+from ..npz import Npz
 
 FILE = "coco17_128.npz"
 CLASSES = (

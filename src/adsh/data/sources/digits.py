@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import MissingExtraError
-from .arrays import ArrayDataset
+from ...errors import MissingExtraError
+from ..arrays import ArrayDataset
 
 
 def open_digits(root: Path | None = None) -> ArrayDataset:

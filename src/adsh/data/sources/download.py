@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import FolderError
+from ...errors import FolderError
 
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 where the server does not say)
 

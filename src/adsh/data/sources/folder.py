@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import AdshWarning, FolderError, InputError
-from ..learn.labels import LabelSets, smallest_unsigned
-from .image_files import ImageFiles, existing_folder
-from .images import SUFFIXES
+from ...errors import AdshWarning, FolderError, InputError
+from ...labels import LabelSets, smallest_unsigned
+from ..images.decode import SUFFIXES
+from ..images.files import ImageFiles, existing_folder
 
 
 def open_folder(root: Path, name: str | None = None) -> ImageFiles:

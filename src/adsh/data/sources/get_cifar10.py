@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ..errors import FolderError, InputError, first_line
-from ..files import check_writable, replacing
+from ...errors import FolderError, InputError, first_line
+from ...utils.files import check_writable, replacing
+from ..arrays import ArrayDataset
 from .archives import members
-from .arrays import ArrayDataset
 from .cifar10 import ARCHIVE, BATCHES, BINARY_FOLDER, PIXELS_SHA256, open_cifar10
 from .download import DownloadError, Progress, fetch
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import FolderError, InputError
-from ..learn.labels import LabelSets
-from .image_files import ImageFiles
-from .texts import Texts
+from ...errors import FolderError, InputError
+from ...labels import LabelSets
+from ..images.files import ImageFiles
+from ..texts import Texts
 
 
 def open_list(path: Path, root: Path | None = None) -> ImageFiles:

@@ -22,10 +22,10 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..errors import FolderError, InputError, first_line
-from ..learn.labels import LabelSets, smallest_unsigned
-from .image_files import ImageFiles
-from .texts import Texts
+from ...errors import FolderError, InputError, first_line
+from ...labels import LabelSets, smallest_unsigned
+from ..images.files import ImageFiles
+from ..texts import Texts
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
 _PATHS = ("path", "image", "file", "filename", "file_name")

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FolderError, InputError
-from ..learn.labels import LabelSets
-from .image_files import ImageFiles, existing_folder, without_missing
+from ...errors import FolderError, InputError
+from ...labels import LabelSets
+from ..images.files import ImageFiles, existing_folder, without_missing
 
 CONCEPTS, MOST_FREQUENT = 81, 21
 _PROBED = 2000  # listed images looked for to see which folder they are in

@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import FolderError, InputError
+from ...errors import FolderError, InputError
+from ..arrays import open_arrays
+from ..dataset import Dataset
 from . import manifest
-from .arrays import open_arrays
 from .cifar10 import is_cifar10, open_cifar10
 from .coco import open_coco
 from .coco17 import open_coco17
-from .dataset import Dataset
 from .digits import open_digits
 from .folder import open_folder
-from .lists import open_list
+from .list_file import open_list
 from .nuswide import open_nuswide
 
 ROOT = "ADSH_DATA"  # the environment variable that names the folder of the named sources

@@ -6,8 +6,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ...data import as_items
-from ...evaluate.cases import Case, picture, study
-from ...evaluate.cases import Shown as CaseItem
+from ...evaluate.examples import Case, picture, study
+from ...evaluate.examples import Shown as CaseItem
 from ..cell import Cell
 from ..experiment_config import ExperimentConfig, ExperimentData, at, open_data
 from ..measure import about, fitted, model_of, version_of_code

@@ -20,24 +20,24 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AdshError, AdshWarning
-from ..hamming.ball import largest_radius
-from ..hamming.bits import as_words, number_rows
-from ..hamming.scan import faiss_module
-from ..hamming.small_vectors import NONE, Projection
-from .about import load_projection, save_projection
-from .base import Index, Ranking
-from .checks import check_given, check_items, check_keys, check_number, check_queries
-from .founding import found_index, open_store
-from .matches import Item, Matches, StoredVectors
-from .parts import Parts
-from .rows import Rows
-from .shortening import Shortening
+from ...errors import AdshError, AdshWarning
+from ...hamming.bits import as_words, number_rows
+from ...hamming.radius_lookup import largest_radius
+from ...hamming.scan import faiss_module
+from ...hamming.small_vectors import NONE, Projection
+from ..base import Index, Ranking
+from ..filters import Where
+from ..header import load_projection, save_projection
+from ..matches import Item, Matches, StoredVectors
+from ..rows import Rows
+from ..texts import Texts
+from ..validation import check_given, check_items, check_keys, check_number, check_queries
+from ..vectors import Shortening
+from .opening import found_index, open_store
+from .segments import Parts
 from .snapshot import SnapshotDamaged, read_snapshot
 from .store import State, Store
-from .texts import Texts
 from .view import View
-from .where import Where
 
 _CHECKED_IN_FULL = 4 << 20  # bytes
 _REWRITE_FROM, _REWRITE_PART = 50_000, 4  # a new snapshot when this many, and a quarter of all, are not in it

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import FolderError, InputError
-from ..hamming.bits import check_bits
-from .about import About
+from ...errors import FolderError, InputError
+from ...hamming.bits import check_bits
+from ..header import About
 from .store import DATABASE, State, Store
 
 

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..hamming.arrange import Layout, arrange, compact_type
-from ..hamming.bits import Codes, as_octets, as_words
-from ..hamming.buckets import Buckets
-from ..hamming.hits import Hits
-from ..hamming.query import Query, Words
-from ..hamming.scan import Scan
-from ..hamming.small_vectors import FARTHEST, squared_distances
-from .rows import Rows
-from .texts import Texts
-from .where import Where
+from ...hamming.bits import Codes, as_octets, as_words
+from ...hamming.buckets import Buckets
+from ...hamming.hits import Hits
+from ...hamming.layout import Layout, arrange, compact_type
+from ...hamming.query import Query, Words
+from ...hamming.scan import Scan
+from ...hamming.small_vectors import FARTHEST, squared_distances
+from ..filters import Where
+from ..rows import Rows
+from ..texts import Texts
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..hamming.bits import Codes, as_words, bytes_for
-from ..hamming.hits import Hits
-from ..hamming.query import Query
-from .matches import Item, Matches
-from .rows import Rows, join
+from ...hamming.bits import Codes, as_words, bytes_for
+from ...hamming.hits import Hits
+from ...hamming.query import Query
+from ..filters import Where
+from ..matches import Item, Matches
+from ..rows import Rows, join
 from .segment import Found, Segment
-from .where import Where
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..files import replacing_file
+from ...utils.files import replacing_file
 from .segment import Arrays
 
 _MAGIC = b"adsh snapshot 1\n"

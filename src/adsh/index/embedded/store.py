@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BusyError, FolderError, InputError, first_line
-from ..hamming.arrange import compact_type
-from ..hamming.bits import Codes, bytes_for
-from .rows import Gathered, Rows, checksums, no_vectors
-from .texts import Texts
+from ...errors import BusyError, FolderError, InputError, first_line
+from ...hamming.bits import Codes, bytes_for
+from ...hamming.layout import compact_type
+from ..rows import Gathered, Rows, checksums, no_vectors
+from ..texts import Texts
 
 DATABASE, COMMITS = "index.db", "commits"
 

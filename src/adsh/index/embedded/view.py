@@ -9,9 +9,9 @@ import warnings
 from contextlib import suppress
 from dataclasses import replace
 
-from ..errors import AdshError, AdshWarning
-from .parts import Parts
+from ...errors import AdshError, AdshWarning
 from .segment import Segment
+from .segments import Parts
 from .snapshot import SnapshotDamaged, read_snapshot, write_snapshot
 from .store import DATABASE, State, Store
 

@@ -13,17 +13,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import InputError, ServerError
-from ..hamming.bits import as_octets, check_bits
-from .about import About
-from .base import Index, Ranking
-from .checks import check_items, check_keys, check_number, check_queries
-from .matches import Item, Matches
-from .milvus_search import MOST, Entity, Search, as_matches, codes_of, fields_of, query, windows
-from .milvus_server import KEYS, LONGEST_TEXT, Milvus, identity
-from .rows import Rows
-from .texts import Texts
-from .where import Where
+from ...errors import InputError, ServerError
+from ...hamming.bits import as_octets, check_bits
+from ..base import Index, Ranking
+from ..filters import Where
+from ..header import About
+from ..matches import Item, Matches
+from ..rows import Rows
+from ..texts import Texts
+from ..validation import check_items, check_keys, check_number, check_queries
+from .search import MOST, Entity, Search, as_matches, codes_of, fields_of, query, windows
+from .server import KEYS, LONGEST_TEXT, Milvus, identity
 
 _REQUEST = 16 << 20  # bytes
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..hamming.bits import Codes
-from .matches import Matches
-from .milvus_server import Milvus
-from .where import Where
+from ...hamming.bits import Codes
+from ..filters import Where
+from ..matches import Matches
+from .server import Milvus
 
 MOST = 16384
 ALWAYS = (0, (1 << 63) - 1)  # every place

@@ -23,10 +23,10 @@ from pymilvus import DataType, MilvusClient
 from pymilvus.client.types import Status
 from pymilvus.exceptions import MilvusException
 
-from ..address import check_address, check_name, options_of, secrets_of, shown, without_secrets
-from ..errors import FolderError, InputError, ServerError, first_line
-from ..hamming.bits import bytes_for
-from .checks import LONGEST_KEY
+from ...errors import FolderError, InputError, ServerError, first_line
+from ...hamming.bits import bytes_for
+from ...utils.urls import check_address, check_name, options_of, secrets_of, shown, without_secrets
+from ..validation import LONGEST_KEY
 
 INDEXES = ("BIN_FLAT", "BIN_IVF_FLAT")
 _REFUSED = re.compile(r"unauthenticated|auth check|authenticat|username|password|api key", re.IGNORECASE)

@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 
 from psycopg import sql
 
-from .where import Where
+from ..filters import Where
 
 _EXACT = 1 << 53  # up to here, whole numbers and floats compare in SQL as they do in Python
 _TEXT: LiteralString = """

@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..address import check_address, check_name, options_of, shown
-from ..hamming.bits import as_octets
-from ..hamming.small_vectors import NONE, Projection
-from .about import load_projection, save_projection
-from .base import Index, Ranking
-from .checks import check_given, check_items, check_keys, check_number, check_queries
-from .matches import Item, Matches, StoredVectors
-from .postgres_rows import Batch, put, rows_after, rows_of, rows_spread, take_out
-from .postgres_schema import Tables, found_tables, may_be_distributed
-from .postgres_search import Search, to_bits
-from .postgres_server import Connection, Server
-from .rows import Rows
-from .shortening import Shortening
-from .where import Where
+from ...hamming.bits import as_octets
+from ...hamming.small_vectors import NONE, Projection
+from ...utils.urls import check_address, check_name, options_of, shown
+from ..base import Index, Ranking
+from ..filters import Where
+from ..header import load_projection, save_projection
+from ..matches import Item, Matches, StoredVectors
+from ..rows import Rows
+from ..validation import check_given, check_items, check_keys, check_number, check_queries
+from ..vectors import Shortening
+from .rows import Batch, put, rows_after, rows_of, rows_spread, take_out
+from .schema import Tables, found_tables, may_be_distributed
+from .search import Search, to_bits
+from .server import Connection, Server
 
 LONGEST_KEY = 2600  # bytes: what an index of PostgreSQL takes
 _DIFFER = """

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import errors, sql
 
-from ..errors import InputError
-from ..hamming.bits import Codes
-from ..hamming.small_vectors import NONE
-from .postgres_schema import Tables
-from .postgres_search import as_halfvec, from_bits, to_bits
-from .postgres_server import Connection
-from .rows import Rows, no_vectors
-from .texts import Texts
+from ...errors import InputError
+from ...hamming.bits import Codes
+from ...hamming.small_vectors import NONE
+from ..rows import Rows, no_vectors
+from ..texts import Texts
+from .schema import Tables
+from .search import as_halfvec, from_bits, to_bits
+from .server import Connection
 
 _AT_A_TIME = 10_000  # keys in one statement
 _EXPONENTS = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?[eE][+-]?\d+')  # texts, to pass them over, and such numbers

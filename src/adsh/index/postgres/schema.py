@@ -14,10 +14,10 @@ from typing import LiteralString
 
 from psycopg import errors, sql
 
-from ..errors import FolderError, InputError, ServerError
-from ..hamming.bits import check_bits
-from .about import About
-from .postgres_server import Connection, Server
+from ...errors import FolderError, InputError, ServerError
+from ...hamming.bits import check_bits
+from ..header import About
+from .server import Connection, Server
 
 # How each version is made from the one before. Never changed once released: a newer version is added below.
 MIGRATIONS: list[tuple[LiteralString, ...]] = [

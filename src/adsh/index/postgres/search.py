@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from ..hamming.bits import Codes, as_words
-from ..hamming.query import Query
-from .matches import Matches
-from .postgres_schema import Tables
-from .postgres_server import Connection
-from .postgres_where import condition
-from .where import Where
+from ...hamming.bits import Codes, as_words
+from ...hamming.query import Query
+from ..filters import Where
+from ..matches import Matches
+from .filters import condition
+from .schema import Tables
+from .server import Connection
 
 Found = tuple[str, float, str, str | None]  # key, distance, code, metadata
 

@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 from psycopg import errors as codes
 
-from ..address import secrets_of, without_secrets
-from ..errors import AdshError, BusyError, InputError, ServerError, first_line
+from ...errors import AdshError, BusyError, InputError, ServerError, first_line
+from ...utils.urls import secrets_of, without_secrets
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MissingExtraError
+from ...errors import MissingExtraError
 
 Integers = NDArray[np.int64]
 _LARGEST = 2**31 - 1  # scipy's flows are whole numbers of 32 bits

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Floats
+from ..base import Floats
 
 _BLOCK = 4096
 _SAMPLE = 1000  # points whose distances to the anchors give the width of the kernel

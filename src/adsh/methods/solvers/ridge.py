@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .base import Floats, Signs
+from ...errors import InputError
+from ..base import Floats, Signs
 
 Doubles = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MissingExtraError
-from .base import Signs
+from ...errors import MissingExtraError
+from ..base import Signs
 
 _FEATURES = 128  # that a tree looks at, drawn anew for each, as FastH's do: of wide ones, faster and no worse
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-from .problems import Problem, too_busy
+from ..problems import Problem, too_busy
 
 Q = TypeVar("Q")
 A = TypeVar("A")

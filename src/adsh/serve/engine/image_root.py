@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 
 from PIL import Image
 
-from ..data.images import SUFFIXES, known_formats
-from ..index import Item
-from .pictures import FORMATS
+from ...data.images.decode import SUFFIXES, known_formats
+from ...index import Item
+from .images import FORMATS
 
 _LARGEST = 64 << 20  # bytes of a file to show
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ..coder import Coder
-from ..data.images import Pixels, decode
-from ..data.sized import fit, too_long
-from ..errors import InputError
+from ...data.images.decode import Pixels, decode
+from ...data.images.resized import fit, too_long
+from ...encoders.base import Coder
+from ...errors import InputError
+from ..limits import Limits
+from ..problems import too_busy
 from .batcher import Batcher
-from .limits import Limits
-from .problems import too_busy
 
 # What browsers show and cameras make. Not ICO: a frame in it may be larger than its header tells. Not TIFF: its decoder
 # is the one with the most to go wrong, and writes to standard error by itself.

@@ -15,11 +15,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..index import Index, Matches
-from ..index.matches import StoredVectors
+from ...errors import InputError
+from ...index import Index, Matches
+from ...index.matches import StoredVectors
+from ..limits import Limits
 from .batcher import Batcher
-from .limits import Limits
 
 _TOGETHER = 256  # plain searches in one call
 _PATHS = ("file", "root", "source")  # metadata that adsh itself writes, which tells where things lie on this machine

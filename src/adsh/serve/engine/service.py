@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..coder import Coder
-from ..errors import InputError
-from ..index import Index, Item
-from ..index.store import DATABASE
+from ...encoders.base import Coder
+from ...errors import InputError
+from ...index import Index, Item
+from ...index.embedded.store import DATABASE
+from ..limits import Limits
+from ..metrics import Metrics
+from ..problems import Problem
+from ..schemas import SearchRequest, Wanted, count_values
 from .batcher import Batcher, one_by_one
-from .limits import Limits
-from .metrics import Metrics
-from .pictures import Pictures, Seen
-from .problems import Problem
-from .schemas import SearchRequest, Wanted, count_values
-from .searching import Search, Searching, from_hex
+from .images import Pictures, Seen
+from .search import Search, Searching, from_hex
 
 T = TypeVar("T")
 

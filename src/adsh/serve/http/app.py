@@ -17,20 +17,20 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from .. import __version__
-from ..errors import BusyError, InputError
-from ..hamming.bits import bytes_for
+from ... import __version__
+from ...errors import BusyError, InputError
+from ...hamming.bits import bytes_for
+from ..engine.service import Service
+from ..metrics import CONTENT_TYPE
+from ..middleware.logs import ROUTE, RequestLog, Write
+from ..middleware.security import SECURITY_HEADERS, Guard
+from ..problems import Problem, as_problem, body_of
+from ..schemas import CODE_PATTERN, EXAMPLE_CODE
 from . import api_page, info, item_routes, search_routes
 from .bodies import errors
-from .logs import ROUTE, RequestLog, Write
-from .metrics import CONTENT_TYPE
-from .problems import Problem, as_problem, body_of
-from .quick import QuickSearch
-from .schemas import CODE_PATTERN, EXAMPLE_CODE
-from .security import SECURITY_HEADERS, Guard
-from .service import Service
+from .fast_search import QuickSearch
 
-STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parents[1] / "static"
 _READ = {"GET", "HEAD"}
 
 

@@ -10,8 +10,8 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from .problems import Problem
-from .schemas import ErrorAnswer
+from ..problems import Problem
+from ..schemas import ErrorAnswer
 
 JSON, FORM = "application/json", "multipart/form-data"
 _DEEPEST = 64  # levels of JSON in a form; pydantic has a limit of its own

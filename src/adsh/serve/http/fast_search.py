@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ..engine.service import Service
+from ..middleware.logs import ROUTE
+from ..problems import as_problem, send_answer, send_problem
+from ..schemas import SearchRequest, checked
 from .bodies import JSON
-from .logs import ROUTE
-from .problems import as_problem, send_answer, send_problem
-from .schemas import SearchRequest, checked
-from .service import Service
 
 PATH = "/v1/search"
 

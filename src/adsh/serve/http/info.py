@@ -12,20 +12,20 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from .. import __version__
-from ..errors import AdshError
-from ..evaluate.evaluation import COLUMNS, Evaluation
-from ..evaluate.report import JSON as JSON_REPORT
-from ..evaluate.report import read_report
-from ..index import Item
-from ..index.fingerprint import model_fingerprint
-from ..index_folder import MODEL
-from ..model_config import REPORT, holds_model
-from ..model_info import shown_info
-from ..onnx_folder import facts_of
+from ... import __version__
+from ...encoders.onnx_package import facts_of
+from ...errors import AdshError
+from ...evaluate.evaluation import COLUMNS, Evaluation
+from ...evaluate.report import JSON as JSON_REPORT
+from ...evaluate.report import read_report
+from ...index import Item
+from ...index.locate import MODEL
+from ...models.fingerprint import model_fingerprint
+from ...models.info import shown_info
+from ...models.storage_format import REPORT, holds_model
+from ..engine.search import without_paths
+from ..engine.service import Service
 from .bodies import ERRORS, JSON
-from .searching import without_paths
-from .service import Service
 
 _FRESH = 2.0  # seconds that an answer holds: counting distinct codes may take a while
 _SAMPLE, _VALUES = 10_000, 200  # items looked at for fields, and values listed of one

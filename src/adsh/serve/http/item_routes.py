@@ -9,13 +9,13 @@ import orjson
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from . import schemas
+from .. import schemas
+from ..engine.image_root import read_image
+from ..engine.search import from_hex, shown
+from ..engine.service import Service
+from ..problems import Problem
+from ..schemas import EXAMPLE_CODE, ItemRequest, ItemsRequest, checked
 from .bodies import ERRORS, FORM, JSON, NOT_FOUND, described, json_field, kind_of, read_form
-from .image_root import read_image
-from .problems import Problem
-from .schemas import EXAMPLE_CODE, ItemRequest, ItemsRequest, checked
-from .searching import from_hex, shown
-from .service import Service
 
 _IMAGE = b"/image"
 

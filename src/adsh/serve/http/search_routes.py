@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 from fastapi import APIRouter, Request, Response
 
+from ..engine.service import Service
+from ..problems import Problem
+from ..schemas import EXAMPLE_CODE, EncodeAnswer, SearchAnswer, SearchRequest, Wanted, checked, checked_fields
 from .bodies import ERRORS, FORM, JSON, NOT_FOUND, described, json_field, kind_of, read_form
-from .problems import Problem
-from .schemas import EXAMPLE_CODE, EncodeAnswer, SearchAnswer, SearchRequest, Wanted, checked, checked_fields
-from .service import Service
 
 _EXAMPLES = {
     "by code": {"code": EXAMPLE_CODE, "k": 10},

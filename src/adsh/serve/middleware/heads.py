@@ -13,7 +13,7 @@ import orjson
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from .problems import Problem, send_problem
+from ..problems import Problem, send_problem
 
 LARGEST_HEAD = 1 << 16  # bytes
 IDLE = 10  # seconds that a connection may wait for its next request

@@ -16,8 +16,8 @@ import orjson
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .metrics import Metrics
-from .problems import FAILED, REQUEST_ID, Problem, send_problem
+from ..metrics import Metrics
+from ..problems import FAILED, REQUEST_ID, Problem, send_problem
 
 Write = Callable[[dict[str, Any]], None]
 

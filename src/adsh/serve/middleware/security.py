@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..errors import InputError
-from .limits import Limits
-from .problems import Problem, send_problem
+from ...errors import InputError
+from ..limits import Limits
+from ..problems import Problem, send_problem
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _BY_A_PROXY = frozenset((b"x-forwarded-for", b"forwarded", b"x-real-ip"))

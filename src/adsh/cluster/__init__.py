@@ -1,0 +1,1 @@
+"""Collections too large for one machine: partitions, coded by Ray, into Parquet or an index."""

@@ -1,0 +1,1 @@
+"""Images: decoded from files, resized, cached and shown."""

@@ -1,0 +1,1 @@
+"""From an image to its code, with torch or with onnxruntime alone."""

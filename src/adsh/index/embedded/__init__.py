@@ -1,0 +1,1 @@
+"""The default index: a folder on this machine."""

@@ -1,0 +1,1 @@
+"""Solvers and hash functions that several methods share."""

@@ -1,0 +1,1 @@
+"""Routes, request bodies and answers."""

@@ -1,0 +1,1 @@
+"""Files, devices, progress, URLs and storage: what every room may use."""
