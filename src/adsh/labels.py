@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .hamming.bits import distinct
+from .utils.arrays import unique_rows
 
 Ids = NDArray[np.integer[Any]]
 _BLOCK = 1 << 22  # ids counted at a time: keeps the int64 copies that bincount makes small
@@ -192,7 +192,7 @@ def _one_tag_a_set(
 
 
 def _from_multi_hot(cls: type[LabelSets], labels: NDArray[np.bool_]) -> LabelSets:
-    packed, ids, counts = distinct(np.packbits(labels, axis=1))
+    packed, ids, counts = unique_rows(np.packbits(labels, axis=1))
     table = np.unpackbits(packed, axis=1, count=labels.shape[1])
     rows, columns = np.nonzero(table)
     starts = _starts(np.bincount(rows, minlength=len(table)))

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adsh.errors import InputError
-from adsh.hamming.bits import as_octets, as_words, bytes_for, check_bits, check_codes, distinct, pack, unpack
+from adsh.hamming.bits import as_octets, as_words, bytes_for, check_bits, check_codes, pack, unpack
+from adsh.utils.arrays import unique_rows
 
 
 @given(st.integers(1, 200), st.integers(0, 20), st.integers(0, 1000))
@@ -29,20 +30,20 @@ def test_an_output_of_exactly_zero_is_a_plus_one():
 
 
 @given(st.integers(1, 150), st.integers(1, 30), st.integers(0, 1000))
-def test_distinct_gives_back_every_row_and_its_count(bits, n, seed):
+def test_unique_rows_give_back_every_row_and_its_count(bits, n, seed):
     rng = np.random.default_rng(seed)
     codes = pack(rng.choice([-1, 1], size=(3, bits)))[rng.integers(0, 3, n)]
-    values, position, counts = distinct(codes)
+    values, position, counts = unique_rows(codes)
     assert np.array_equal(values[position], codes)
     assert len({v.tobytes() for v in values}) == len(values)
     assert counts.tolist() == np.bincount(position).tolist()
 
 
-def test_codes_alike_in_their_first_word_are_distinct():
+def test_codes_equal_in_their_first_word_alone_are_distinct():
     signs = np.ones((3, 130))
     signs[1, 64] = signs[2, 129] = -1
     codes = pack(signs)[[2, 0, 1, 0]]
-    values, position, counts = distinct(codes)
+    values, position, counts = unique_rows(codes)
     assert len(values) == 3
     assert np.array_equal(values[position], codes)
     assert counts[position].tolist() == [1, 2, 1, 2]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..hamming.bits import distinct
+from ..utils.arrays import unique_rows
 from .dataset import Dataset
 from .splits import Indices, Split
 
@@ -46,7 +46,7 @@ def digests(dataset: Dataset, progress: Callable[[int], None] | None = None) -> 
 
 def copies(found: Digests) -> int:
     """How many items are a copy of an earlier one."""
-    return len(found) - len(distinct(found)[0]) if len(found) else 0
+    return len(found) - len(unique_rows(found)[0]) if len(found) else 0
 
 
 def overlap(found: Digests, split: Split) -> tuple[Indices, Indices]:
@@ -54,7 +54,7 @@ def overlap(found: Digests, split: Split) -> tuple[Indices, Indices]:
 
     An asking item may not be in the database or the training part, and no validation item may be a query.
     """
-    kinds = distinct(found)[1]
+    kinds = unique_rows(found)[1]
     both = _pairs(kinds, np.union1d(split.queries, split.validation), np.union1d(split.database, split.training))
     apart = _pairs(kinds, split.queries, split.validation)
     return np.concatenate([both[0], apart[0]]), np.concatenate([both[1], apart[1]])

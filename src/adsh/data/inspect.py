@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..labels import LabelSets
-from ..learn.similarity import SharedTags
 from .dataset import Dataset
 from .duplicates import Digests, copies, digests
 
@@ -43,6 +43,25 @@ def similar_rate(labels: LabelSets) -> float | None:
     points = sizes.sum()
     if points < 2:
         return None
-    used = np.flatnonzero(sizes)
-    met = SharedTags(labels, labels).sum_columns(used, sizes[:, None])[:, 0]  # points similar to one of each set
-    return float((sizes[used] @ (met - 1)) / (points * (points - 1)))  # - 1: a point is no pair with itself
+    similar = _similar_points(labels)
+    return float((sizes @ (similar - 1)) / (points * (points - 1)))  # - 1: a point is no pair with itself
+
+
+def _similar_points(labels: LabelSets) -> NDArray[np.float64]:
+    """(K,) how many points share a tag with a point of each label set, itself included."""
+    starts, holders = labels.holders()
+    holder_tags = np.repeat(np.arange(len(labels.names)), np.diff(starts))
+    points_with = np.bincount(holder_tags, labels.sizes[holders], minlength=len(labels.names))  # (L,) by tag
+    similar = np.zeros(labels.set_count)
+    last_seen = np.full(labels.set_count, -1)  # the last set that each set was counted for, so that it counts once
+    for k in np.flatnonzero(labels.sizes):
+        tags = labels.tags[labels.starts[k] : labels.starts[k + 1]]
+        if len(tags) == 1:
+            similar[k] = points_with[tags[0]]
+            continue
+        for tag in tags:
+            sets = holders[starts[tag] : starts[tag + 1]]
+            uncounted = sets[last_seen[sets] != k]
+            similar[k] += labels.sizes[uncounted].sum()
+            last_seen[uncounted] = k
+    return similar

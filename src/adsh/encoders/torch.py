@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ..data.match_input import resize_for_model
 from ..data.sequence import SequenceDataset
 from ..errors import InputError
 from ..hamming.bits import pack, unpack
 from ..models.adsh import load
 from ..models.deep_hash import DeepModel
 from ..models.fingerprint import model_fingerprint
-from ..runs.inputs import for_model
 from ..runs.settings import Fitted
 from .encoding import Coded
 
@@ -39,7 +39,7 @@ class TorchCoder:
             raise InputError(
                 f"the model takes {self._shape[0]} features an item, not pictures: search by code or by key"
             )
-        given = for_model(SequenceDataset(list(images), label=False, name="the pictures"), self._shape)
+        given = resize_for_model(SequenceDataset(list(images), label=False, name="the pictures"), self._shape)
         if isinstance(self._model, DeepModel):
             outputs, vectors = self._model.outputs_and_features(given)
             return Coded(pack(outputs), outputs, vectors)

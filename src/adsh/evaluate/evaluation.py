@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..hamming.bits import Codes, distinct, unpack
+from ..hamming.bits import Codes, unpack
+from ..utils.arrays import unique_rows
 from .examples import Case, study
 from .ranking import Ranking
 from .ties import Divisor
@@ -231,7 +232,7 @@ def _column(ranking: Ranking, database_codes: Codes, k: int | None, divisor: Div
 
 def bit_statistics(codes: Codes, bits: int) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """(c,) share of +1 of each bit, (c, c) their correlation (0 for a bit that never varies), distinct codes."""
-    rows, _, counts = distinct(codes)
+    rows, _, counts = unique_rows(codes)
     n = counts.sum()
     sums, products = np.zeros(bits), np.zeros((bits, bits))
     for start in range(0, len(rows), _BLOCK):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..utils.arrays import as_words as as_words
 
 MAX_BITS = 1024
 
@@ -41,28 +42,9 @@ def unpack(codes: Codes, bits: int) -> NDArray[np.int8]:
     return 2 * ones - 1  # int8 throughout
 
 
-def as_words(codes: Codes) -> NDArray[np.uint64]:
-    """Packed codes as (n, words) uint64, zero-padded; equal codes have equal words."""
-    n, width = codes.shape
-    words = -(-width // 8)
-    if width == words * 8:
-        return np.ascontiguousarray(codes).view(np.uint64)
-    padded = np.zeros((n, words * 8), dtype=np.uint8)
-    padded[:, :width] = codes
-    return padded.view(np.uint64)
-
-
 def as_octets(words: NDArray[np.uint64], bits: int) -> Codes:
     """What `as_words` was given."""
     return np.ascontiguousarray(words).view(np.uint8).reshape(len(words), 8 * words.shape[1])[:, : bytes_for(bits)]
-
-
-def distinct(codes: Codes) -> tuple[Codes, NDArray[np.intp], NDArray[np.int64]]:
-    """The distinct codes, the position of each row among them, and how often each occurs."""
-    words = as_words(codes)
-    key = words[:, 0] if words.shape[1] == 1 else words.view([("", np.uint64)] * words.shape[1]).ravel()
-    _, first, inverse, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    return codes[first], inverse.ravel(), counts
 
 
 def as_codes(codes: Any, what: str = "codes") -> Codes:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..hamming.bits import Codes, distinct, pack, unpack
+from ..hamming.bits import Codes, pack, unpack
 from ..labels import LabelSets, smallest_unsigned
+from ..utils.arrays import unique_rows
 from .code_table import CodeTable, LastUpdate
 from .rows import Rows
 from .similarity import Floats, Indices, SharedTags, weighted
@@ -38,12 +39,12 @@ class LearnedCodes:
         rows, numbers = table.rows, table.row_numbers()
         packed = pack(rows.codes)
         if table.label_sets is None:  # a given S: rows are points, and only their codes tell them apart
-            packed, position, count = distinct(packed)
+            packed, position, count = unique_rows(packed)
             numbers = position.astype(smallest_unsigned(len(packed)))[numbers]
             return cls(table.bits, np.full(len(packed), NO_SET, dtype=np.int64), packed, count, numbers)
         if others is None or not len(others):
             return cls(table.bits, rows.label_set, packed, rows.count, numbers)
-        extra, position, count = distinct(others)
+        extra, position, count = unique_rows(others)
         total = len(rows) + len(extra)
         missing = np.flatnonzero(numbers == len(rows))
         numbers = numbers.astype(smallest_unsigned(total), copy=False)
@@ -60,7 +61,7 @@ class LearnedCodes:
     @classmethod
     def of_codes(cls, codes: Codes, bits: int) -> LearnedCodes:
         """Packed codes of n points that no table holds."""
-        packed, position, count = distinct(codes)
+        packed, position, count = unique_rows(codes)
         numbers = position.astype(smallest_unsigned(len(packed)))
         return cls(bits, np.full(len(packed), NO_SET, dtype=np.int64), packed, count, numbers)
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from ..data import Dataset, Sized
+from ..data.match_input import resize_for_model
 from ..errors import InputError
 from ..hamming.bits import bytes_for
 from ..utils.files import check_parent, replacing_file
-from .inputs import Reading, for_model, made_ready
+from .inputs import Reading, made_ready
 from .settings import Fitted
 
 _BLOCK = 4096  # items between two reports
@@ -34,7 +35,7 @@ def items_for(
     reading: Reading | None = None,
 ) -> tuple[Dataset, list[tuple[str, str]]]:
     """The items as the model takes them, and with `skip_bad` the key and reason of those that cannot be read."""
-    fitted = for_model(dataset, model.input_shape_, workers)
+    fitted = resize_for_model(dataset, model.input_shape_, workers)
     if not skip_bad or not isinstance(fitted, Sized):
         return fitted, []
     prepared = made_ready(dataset, size=fitted.size, skip_bad=True, workers=workers, reading=reading)

@@ -8,11 +8,12 @@ from typing import Any
 
 from ..data import Dataset, Sized, Split, as_items, open_source
 from ..data.fingerprint import differences, fingerprint
+from ..data.match_input import resize_for_model
 from ..errors import InputError
 from ..evaluate import Evaluation, evaluate_model
 from ..evaluate.ties import Divisor
 from ..models.adsh import load
-from .inputs import draw, for_model, made_ready
+from .inputs import draw, made_ready
 from .run_dir import RunFolder
 from .settings import Fitted
 
@@ -53,7 +54,7 @@ def open_run(
     if source.labels is None:
         raise InputError(f"{data} has no labels to judge by: give --labels FILE.npy, or a source that is labelled")
     parts = run.read_split() if protocol is None and split_seed is None else None
-    dataset = for_model(source, model.input_shape_, trained.get("workers"))
+    dataset = resize_for_model(source, model.input_shape_, trained.get("workers"))
     if parts is None:
         chosen = protocol or trained.get("protocol", "holdout")
         asked = {name: trained[name] for name in ("cache", "cache_size", "skip_bad", "workers") if name in trained}

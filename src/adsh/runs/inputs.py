@@ -6,14 +6,13 @@ all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..data import ArrayDataset, Dataset, Prepared, Sized, Split, check_overlap, prepare, split, without_overlap
-from ..data.dataset import Subset
+from ..data import ArrayDataset, Dataset, Prepared, Split, check_overlap, prepare, split, without_overlap
 from ..data.readable import as_records
 from ..errors import InputError
 from ..networks import input_size
@@ -77,25 +76,6 @@ def draw(prepared: Prepared, protocol: str, seed: int, *, skip_copies: bool = Fa
         parts, dropped = without_overlap(parts, found)
     duplicates = check_overlap(dataset, parts, found)
     return Drawn(parts, duplicates, [dataset.keys[i] for i in dropped.tolist()])
-
-
-def for_model(dataset: Dataset, shape: Sequence[int], workers: int | None = None) -> Dataset:
-    """The items as a model takes them that was fitted on items of this shape; nothing is read yet."""
-    whole = dataset.whole if isinstance(dataset, Subset) else dataset
-    if isinstance(whole, ArrayDataset):
-        here: tuple[int, ...] = tuple(whole.items.shape[1:])
-        if len(here) != 3 or len(shape) != 3 or here[2] != 3 or here == tuple(shape):
-            return dataset
-    if len(shape) != 3:
-        raise InputError(
-            f"{dataset.name} holds images, but the model takes {shape[0]} features an item: make them with adsh "
-            "features SOURCE --out new.npy, by the same network as before, and give new.npy instead"
-        )
-    if shape[0] != shape[1]:
-        return dataset  # fitted on images of its user's own shape: they must have it here too
-    sized = Sized(dataset, shape[0])
-    sized.workers = dataset.workers if workers is None else workers
-    return sized
 
 
 def about_reading(prepared: Prepared, drawn: Drawn) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..config import COMPILED
 from ..errors import InputError
-from ..hamming.bits import distinct
 from ..methods import DEEP, METHODS, create
 from ..methods.base import Method
 from ..models.adsh import ADSH
 from ..models.deep_hash import DeepModel
+from ..utils.arrays import unique_rows
 
 if TYPE_CHECKING:
     from .train import TrainSettings
@@ -104,7 +104,7 @@ def _value(text: str) -> Any:
 
 def distinct_codes(model: Fitted) -> int:
     """How many different codes the database has."""
-    return len(model.code_table_.count) if isinstance(model, DeepModel) else len(distinct(model.database_codes_)[0])
+    return len(model.code_table_.count) if isinstance(model, DeepModel) else len(unique_rows(model.database_codes_)[0])
 
 
 def training_seconds(model: Fitted) -> float:

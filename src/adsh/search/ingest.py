@@ -21,6 +21,7 @@ from ..data import Dataset, Sized, as_items
 from ..data.dataset import Subset
 from ..data.images.decode import SUFFIXES, decode
 from ..data.images.files import ImageFiles
+from ..data.match_input import resize_for_model
 from ..data.prepare import CachedImages, prepare
 from ..data.sources.registry import open_source
 from ..errors import AdshWarning, InputError
@@ -34,7 +35,6 @@ from ..models.fingerprint import model_fingerprint
 from ..models.info import model_info
 from ..models.storage_format import holds_model
 from ..runs.evaluate import Judged
-from ..runs.inputs import for_model
 from ..runs.settings import Fitted
 
 _BLOCK = 512  # items of one durable add; those of the first decide how vectors are shortened
@@ -122,7 +122,7 @@ def add(
     if by_label and (whole.labels is None or not isinstance(model, ADSH)):
         what = f"{source.name} has no labels" if whole.labels is None else "this method has no codes for labels"
         raise InputError(f"{what}: let the network code the items, without --by-label")
-    fitted = for_model(whole, model.input_shape_, workers)
+    fitted = resize_for_model(whole, model.input_shape_, workers)
     _check_classes(model, whole)
 
     def coded(indices: NDArray[np.int64]) -> tuple[Dataset, Codes, Vectors, list[tuple[str, str]]]:
@@ -199,7 +199,7 @@ def find(
         raise InputError("a radius counts bits: leave out --ranking asymmetric and --rerank")
     if rerank and not index.has_vectors:
         raise InputError("the index holds no vectors to order ties by: build it with them, or leave --rerank out")
-    fitted = for_model(queries, model.input_shape_)
+    fitted = resize_for_model(queries, model.input_shape_)
     if ranking == "asymmetric":
         if not isinstance(model, DeepModel):
             raise InputError("this method has no real-valued outputs: use --ranking hamming")
