@@ -11,8 +11,8 @@ import torch
 from adsh import create_network
 from adsh.data import ArrayDataset, Sized, open_source
 from adsh.learn import LabelSets
-from adsh.train import feature_cache as features_run
-from adsh.train.feature_cache import make_features, plain_labels
+from adsh.runs.features import make_features, plain_labels
+from adsh.train import feature_cache
 
 from ..data.image_cases import random_images, save
 
@@ -53,8 +53,8 @@ def test_features_are_made_and_trained_on_without_another_word(adsh, folder):
 
 def test_a_stopped_run_goes_on_where_it_was(adsh, folder, monkeypatch):
     assert adsh(*MAKE[:-1], "whole.npy").status == 0
-    monkeypatch.setattr(features_run, "_MARKED", 0.0)
-    forward, calls = features_run._Growing.write, []
+    monkeypatch.setattr(feature_cache, "_MARK_SECONDS", 0.0)
+    forward, calls = feature_cache.FeatureFile.write, []
 
     def stop(self, indices, rows):
         forward(self, indices, rows)
@@ -63,7 +63,7 @@ def test_a_stopped_run_goes_on_where_it_was(adsh, folder, monkeypatch):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopping:
-        stopping.setattr(features_run._Growing, "write", stop)
+        stopping.setattr(feature_cache.FeatureFile, "write", stop)
         ended = adsh(*MAKE)
     assert (ended.status, ended.err) == (130, "adsh: stopped; the same command goes on where it was\n")
     assert not (folder.parent / "f.npy").exists()
@@ -88,7 +88,7 @@ def test_what_was_made_of_something_else_is_refused_with_the_difference(adsh, re
     )
     assert adsh(*MAKE, "--overwrite").status == 0
     np.save("other.npy", np.zeros(3))
-    assert "nobody knows what of" in refused(*MAKE[:-1], "other.npy")
+    assert "nothing says of what data" in refused(*MAKE[:-1], "other.npy")
 
 
 def test_wrong_requests_are_told_in_one_line(adsh, refused, folder, blob_file):

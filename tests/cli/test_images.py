@@ -14,7 +14,6 @@ import pytest
 from PIL import Image
 
 import adsh as package
-from adsh.runs.defaults import default_network
 
 from ..data.image_cases import random_images, save
 from .conftest import process
@@ -177,20 +176,6 @@ def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, 
     assert not {"report", "index", "map"} & plain.json.keys()
     again = adsh("train", "photos", "--outer", 2, "--bits", 8, "--device", "cpu", "--overwrite", "--json").json
     assert set(again["map"]) == {"learned", "network"}
-
-
-@pytest.mark.parametrize(
-    ("installed", "device", "expected"),
-    [
-        (True, "cpu", "frozen:efficientnet_lite0"),
-        (True, "cuda", "efficientnet_lite0"),
-        (False, "cuda", "tiny"),
-    ],
-)
-def test_the_network_chosen_for_a_folder_is_what_the_machine_allows(installed, device, expected, monkeypatch):
-    monkeypatch.setattr("adsh.runs.defaults.importlib.util.find_spec", lambda name: object() if installed else None)
-    with pytest.warns(package.AdshWarning):
-        assert default_network(device) == expected
 
 
 def test_a_frozen_network_trains_from_a_folder_and_keeps_no_features_behind(adsh, photos):

