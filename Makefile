@@ -9,10 +9,10 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test coverage mutants servers check format docs notebooks screenshots bench built dist release clean
+.PHONY: help install demo test test-slow coverage mutants servers check format docs notebooks screenshots bench built dist release clean
 
 help:  ## show the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit("adsh needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": set PYTHON=") if sys.version_info < (3, 11) else 0'
@@ -32,11 +32,16 @@ install: $(VENV)/.everything  ## make .venv with every extra
 demo: $(VENV)/.dev  ## train on handwritten digits and write demo-report/report.html (seconds, on the CPU)
 	$(BIN)/adsh demo --out demo-report
 
-test: $(VENV)/.dev  ## run the tests, file by file on all cores
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-coverage: $(VENV)/.dev  ## run the tests and say which lines and branches of src/ they leave out; less than 95 % fails
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term --cov-report=html $(ARGS)
+test: $(VENV)/.dev  ## run the tests, file by file on all cores (minutes)
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/.dev  ## run those that only repeat what `make test` checks: more kills, more examples, every network
+	$(PYTEST) -m slow $(ARGS)
+
+coverage: $(VENV)/.dev  ## run all tests and say which lines and branches of src/ they leave out; less than 95 % fails
+	$(PYTEST) --cov --cov-report=term --cov-report=html $(ARGS)
 
 $(VENV)/.mutants: $(VENV)/.dev
 	$(PIP) -e '.[mutants]'

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import resource
+import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -56,3 +61,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     count = Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path.name != "test_encode_ray.py", -count[item.path]))
+
+
+def _cpu_seconds() -> float:
+    """Seconds of processor time that this process and its ended children have used."""
+    of = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in of)
+
+
+def _timed(item: pytest.Item, phase: str) -> Iterator[None]:
+    """Append what a phase of a test cost to a file in $ADSH_TEST_CPU, where that is set."""
+    folder = os.environ.get("ADSH_TEST_CPU")
+    cpu, wall = _cpu_seconds(), time.monotonic()
+    try:
+        return (yield)
+    finally:
+        if folder:
+            row = [item.nodeid, phase, _cpu_seconds() - cpu, time.monotonic() - wall]
+            with (Path(folder) / f"{os.getpid()}.jsonl").open("a") as file:
+                print(json.dumps(row), file=file)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    return (yield from _timed(item, "setup"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    return (yield from _timed(item, "call"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    return (yield from _timed(item, "teardown"))

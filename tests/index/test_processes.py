@@ -6,6 +6,7 @@ import textwrap
 import threading
 
 import numpy as np
+import pytest
 
 import adsh
 from adsh.index.embedded import index as embedded
@@ -33,8 +34,9 @@ READER = textwrap.dedent("""
 """)
 
 
-def test_twenty_kills_lose_nothing_that_was_acknowledged(tmp_path):
-    assert sum(kill_once(tmp_path / "index", seed) for seed in range(20)) > 20
+@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_kills_lose_nothing_that_was_acknowledged(tmp_path, times):
+    assert sum(kill_once(tmp_path / "index", seed) for seed in range(times)) > times
 
 
 def test_the_log_of_a_killed_writer_is_read_as_meant():

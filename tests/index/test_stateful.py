@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -103,7 +104,12 @@ class AgainstADictionary(RuleBasedStateMachine):
 
 
 TestAgainstADictionary = AgainstADictionary.TestCase
-TestAgainstADictionary.settings = settings(max_examples=100, stateful_step_count=30, deadline=None, derandomize=True)
+TestAgainstADictionary.settings = settings(max_examples=15, stateful_step_count=30, deadline=None, derandomize=True)
+
+
+@pytest.mark.slow
+class TestLongAgainstADictionary(AgainstADictionary.TestCase):
+    settings = settings(max_examples=100, stateful_step_count=30, deadline=None, derandomize=True)
 
 
 class PostgresAgainstADictionary(AgainstADictionary):

@@ -15,7 +15,8 @@ schemathesis = pytest.importorskip("schemathesis", reason="made-up requests need
 EXAMPLES = int(os.environ.get("ADSH_SCHEMA_EXAMPLES", "8"))  # for each route and way
 
 
-def test_made_up_requests_never_break_the_server(start, made):
+@pytest.mark.parametrize("examples", [2, pytest.param(EXAMPLES, marks=pytest.mark.slow)])
+def test_made_up_requests_never_break_the_server(start, made, examples):
     """Requests that fit the description, and requests that break it in one place."""
     failures: list[dict] = []
     client = start(
@@ -28,7 +29,7 @@ def test_made_up_requests_never_break_the_server(start, made):
     for found in schema.get_all_operations():
         for mode in schemathesis.GenerationMode:
 
-            @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+            @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
             @given(case=found.ok().as_strategy(generation_mode=mode))
             def ask(case):
                 response = case.call()
@@ -41,7 +42,7 @@ def test_made_up_requests_never_break_the_server(start, made):
             with suppress(Unsatisfiable):  # nothing in it can be broken
                 ask()
     print(dict(statuses))
-    assert min(statuses[200], statuses[422]) > EXAMPLES
+    assert min(statuses[200], statuses[422]) > examples
 
 
 def test_every_route_is_described_with_an_example(start):
