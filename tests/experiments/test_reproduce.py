@@ -16,7 +16,6 @@ from adsh.experiments import EXPERIMENTS, ExperimentConfig, reproduce, runner
 from adsh.experiments.experiment_config import ExperimentData
 from adsh.experiments.figures import networks
 from adsh.experiments.measure import fitted, model_of
-from adsh.experiments.result_store import ResultStore
 from adsh.experiments.run import experiment
 
 from .configs import CHEAP, DIGITS
@@ -29,7 +28,7 @@ def everything(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(networks.OWN, "dhn", "dsh_net")  # AlexNet would take most of the time of all
-        yield out, reproduce(["all"], DIGITS, out)
+        yield out, reproduce(["all"], DIGITS, out, tex=True)
 
 
 def test_every_experiment_leaves_rows_tables_and_figures(everything):
@@ -58,18 +57,20 @@ def test_the_page_shows_them_all(everything):
 
 def test_records_hold_no_pictures_of_the_data(everything):
     out, _ = everything
-    for path in (*out.glob("*.json"), *out.glob("cells/*.json")):
+    for path in (*out.glob("*.json"), out / "cells.jsonl"):
         assert "data:image" not in path.read_text()
 
 
 def test_a_second_run_repeats_nothing(everything):
     out, outcome = everything
-    before = {path: path.stat().st_mtime_ns for path in out.glob("cells/*.json")}
+    cells = out / "cells.jsonl"
+    before = cells.stat().st_mtime_ns
     again = reproduce(["table1", "ties"], DIGITS, out)
     assert (again.ran, again.failed) == (0, {})
     assert again.kept == 30  # ten methods and five more, at two lengths
-    assert {path: path.stat().st_mtime_ns for path in out.glob("cells/*.json")} == before
-    assert outcome.ran == len(before)
+    assert cells.stat().st_mtime_ns == before
+    assert outcome.ran == len(cells.read_text().splitlines())
+    assert not (out / "cells").exists()
 
 
 def test_figures_are_those_of_the_method_itself(everything):
@@ -100,6 +101,17 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
     assert len(list(tmp_path.glob("cells/*.json"))) == 2
     outcome = reproduce(["table1", "table2"], CHEAP, tmp_path)
     assert (outcome.kept, outcome.ran) == (2, 4)
+    assert not (tmp_path / "cells").exists()
+    assert len((tmp_path / "cells.jsonl").read_text().splitlines()) == 6
+
+
+def test_latex_is_written_on_demand(tmp_path):
+    few = replace(CHEAP, methods=("itq",), bits=(8,))
+    reproduce(["table1"], few, tmp_path)
+    assert not list(tmp_path.glob("*.tex"))
+    outcome = reproduce(["table1"], few, tmp_path, run=False, tex=True)
+    assert tmp_path / "table1.tex" in outcome.files["table1"]
+    assert r"\begin{tabular}" in (tmp_path / "table1.tex").read_text()
 
 
 def test_what_is_done_can_be_shown_without_running_the_rest(tmp_path):
@@ -282,14 +294,6 @@ def test_features_must_fit_the_data(tmp_path):
     np.save(tmp_path / "f.npy", np.zeros((3, 2), dtype=np.float32))
     outcome = reproduce(["table1"], replace(CHEAP, features=str(tmp_path / "f.npy"), methods=("itq",)), tmp_path)
     assert "(3, 2): digits needs (1797, d)" in next(iter(outcome.failed.values()))
-
-
-def test_a_broken_record_is_named(tmp_path):
-    cell = experiment("table1").cells(CHEAP)[0]
-    (tmp_path / "cells").mkdir()
-    (tmp_path / "cells" / f"{cell.name}.json").write_text("{")
-    with pytest.raises(adsh.errors.FolderError, match="is no whole record"):
-        ResultStore(tmp_path).read(cell)
 
 
 @pytest.mark.parametrize("method", ["adsh", "dsh"])

@@ -22,11 +22,11 @@ EXAMPLE = "adsh reproduce table1 table2 --dataset digits --bits 12 --bits 24 --h
 
 def command(
     what: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             help="table1, table2, top-k, pr, time, networks, hyper, cases; columns, ties, scale, new-items; or all."
         ),
-    ],
+    ] = None,
     dataset: Annotated[str, typer.Option(help="A source: cifar10, nuswide, coco17, digits, a folder, …")] = "cifar10",
     out: Annotated[Path | None, typer.Option(help="Where it goes.  [default: results/DATASET]")] = None,
     bits: Annotated[
@@ -55,16 +55,20 @@ def command(
     largest: Annotated[int, typer.Option(help="Points at most, in scale.")] = 10**9,
     run: Annotated[bool, typer.Option(help="Run the cells that are missing, or only show what is done.")] = True,
     jobs: Annotated[int, typer.Option(help="Cells run side by side.")] = 1,
+    tex: Annotated[bool, typer.Option("--tex", help="Write the tables as LaTeX too.")] = False,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Merge OUT/cells into cells.jsonl, as every run does at its end.")
+    ] = False,
     root: Root = None,
     device: Device = None,
     json: Json = False,
 ) -> None:
     """Make the paper's tables and figures, and a few more.
 
-    A cell is a method at one code length with one seed. Cells that are done are kept in OUT/cells and never run again:
-    stopped, the same command goes on. Each experiment leaves its rows as WHAT.json, tables as WHAT.md and WHAT.tex with
-    the paper's figures beside, and figures as PNG; of several, OUT/index.html shows all. What is done
-    of other methods is shown as well.
+    A cell is a method at one code length with one seed. Each is written to OUT/cells when it is done, and never run
+    again: stopped, the same command goes on. At the end they are merged into OUT/cells.jsonl, a line each. Each
+    experiment leaves its rows as WHAT.json, tables as WHAT.md with the paper's figures beside, and figures as PNG; of
+    several, OUT/index.html shows all. What is done of other methods is shown as well.
     """
     from ..errors import InputError
     from ..experiments import ExperimentConfig, reproduce
@@ -79,9 +83,13 @@ def command(
         **({"bits": tuple(bits)} if bits else {}),
     )  # fmt: skip
     out = out or Path("results") / Path(dataset).stem
+    if merge:
+        _merge(out, alone=not what, json=json)
+        if not what:
+            return
     try:
         with closing(_Bar()) as shown:
-            outcome = reproduce(what, config, out, jobs=jobs, choose=choose, run=run, on_cell=shown)
+            outcome = reproduce(what or (), config, out, jobs=jobs, choose=choose, run=run, tex=tex, on_cell=shown)
     except KeyboardInterrupt:
         raise Stopped("stopped; what is done is kept, and the same command goes on") from None
     for reason in dict.fromkeys(outcome.failed.values()):
@@ -106,6 +114,18 @@ def command(
         facts(told)
     if outcome.failed:
         raise typer.Exit(2)
+
+
+def _merge(out: Path, *, alone: bool, json: bool) -> None:
+    from ..errors import InputError
+    from ..experiments.result_store import ResultStore
+
+    store = ResultStore(out)
+    if not store.count():
+        raise InputError(f"{out} holds no cells: name a folder of results with --out")
+    summary = {"cells merged": store.merge(), "cells": store.count(), "file": str(store.file)}
+    if alone:
+        (as_json if json else facts)(summary)
 
 
 class _Bar:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..errors import FolderError, InputError
+from ..errors import AdshWarning, FolderError, InputError
 from ..evaluate import plots
 from ..utils.files import check_writable
 from .cell import Cell
@@ -33,6 +34,10 @@ _AS_THE_PRESET = ("hyper", "cases", "scale", "new-items")  # what compares metho
 
 _IN_ROWS = (  # of every experiment, None where it has no such figure
     "method", "bits", "seed", "map_expected", "map_stable", "map_network", "paper", "seconds", "device", "commit"
+)  # fmt: skip
+_LATER_IN_ROWS = (
+    "network", "preset", "options", "points", "protocol", "map_lowest", "map_highest", "distinct_codes", "database",
+    "k", "new", "labelled", "unlabelled", "learned", "unseen_labelled", "unseen_unlabelled", "rows",
 )  # fmt: skip
 _NOT_IN_ROWS = ("ks", "precision", "radius_precision", "radius_recall", "cases")  # curves and pictures: in the cells
 
@@ -58,13 +63,14 @@ def reproduce(
     jobs: int = 1,
     choose: bool = False,
     run: bool = True,
+    tex: bool = False,
     on_cell: OnCell | None = None,
 ) -> Outcome:
     """Runs the experiments named, `all` for every one, and writes tables, figures and rows to `out`.
 
     Cells that are done are not run again, whoever ran them. `jobs` run side by side, each in a process of its own.
     With `choose`, the options of methods that are compared are first chosen on validation items. Without `run`, only
-    what is done is shown.
+    what is done is shown. With `tex`, tables are written as LaTeX too.
     """
     out = Path(out)
     named = check(what)
@@ -96,12 +102,17 @@ def reproduce(
         done = list(store.done(planned))
         if done:
             shown[name] = experiment(name).show(config, done)
-            files[name] = list(_written(name, [record for _, record in done], shown[name], out))
+            files[name] = list(_written(name, [record for _, record in done], shown[name], out, tex=tex))
     at = None
     if shown and (len(named) > 1 or any(of_one.cases for of_one in shown.values())):
         at = out / (PAGE if len(named) > 1 else f"{named[0]}.html")
         titles = {name: experiment(name).TITLE for name in shown}
         _write(at, page(config, titles, shown))
+    if run:
+        try:
+            store.merge()
+        except FolderError as problem:  # what was run is shown already, and is read from where it lies
+            warnings.warn(str(problem), AdshWarning, stacklevel=2)
     return Outcome(files, runner.ran, kept, at, runner.failed)
 
 
@@ -141,18 +152,25 @@ def experiment(name: str) -> Any:
     return import_module(f".figures.{EXPERIMENTS[name]}", __package__)
 
 
-def _written(name: str, records: Sequence[dict[str, Any]], shown: Rendering, out: Path) -> Iterator[Path]:
+def _written(name: str, records: Sequence[dict[str, Any]], shown: Rendering, out: Path, *, tex: bool) -> Iterator[Path]:
     """Rows, tables and figures of an experiment; their paths."""
-    every: dict[str, Any] = dict.fromkeys(_IN_ROWS)
-    rows = [every | {key: value for key, value in record.items() if key not in _NOT_IN_ROWS}
-            for record in (records if shown.rows is None else shown.rows)]  # fmt: skip
+    rows = [_row(record) for record in (records if shown.rows is None else shown.rows)]
     yield _write(out / f"{name}.json", "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
     pictures = [f"![{caption}]({figure}.png)\n\n*{caption}*\n" for figure, (caption, _) in shown.figures.items()]
     for ending, text in FORMATS.items():
+        if ending == "tex" and not tex:
+            continue
         parts = [text(table) for table in shown.tables] + (pictures if ending == "md" else [])
         yield _write(out / f"{name}.{ending}", "\n".join(parts))
     for figure, (_, drawn) in shown.figures.items():
         yield _write(out / f"{figure}.png", plots.as_png(drawn))
+
+
+def _row(record: dict[str, Any]) -> dict[str, Any]:
+    """The record without its curves and cases, its keys in the order that every file of rows has them."""
+    first: dict[str, Any] = dict.fromkeys(_IN_ROWS)
+    later = {key: record[key] for key in (*_LATER_IN_ROWS, *sorted(record)) if key in record}
+    return first | {key: value for key, value in later.items() if key not in _NOT_IN_ROWS}
 
 
 def _write(path: Path, content: str | bytes) -> Path:

@@ -30,7 +30,7 @@ def show(config: ExperimentConfig, done: Done) -> Rendering:
     headings = ["method", *(text for bits in config.bits for text in (f"{bits} bits, learned", "hashed"))]
     notes = [
         seeds_in_words(done),
-        "Learned: a database whose labels are known, which is ADSH's config. Hashed: the same items coded as queries "
+        "Learned: a database whose labels are known, which is ADSH's setting. Hashed: the same items coded as queries "
         "are, as where nobody labelled them. Only the second compares with methods that have no learned codes.",
     ]
     parts = [
