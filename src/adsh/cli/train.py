@@ -130,7 +130,6 @@ def command(
     from ..errors import MissingExtraError
     from ..models.storage_format import RUN
     from ..runs.pipeline import make_ready
-    from ..runs.settings import distinct_codes, training_seconds
     from ..runs.train import TrainSettings, can_go_on, default_out, train
     from ..train.launch import check_count, joined, leave, restarted, run, started_here
     from ..utils.files import find_file
@@ -183,8 +182,8 @@ def command(
             how = f"adsh train --resume --out {shlex.quote(str(out))} makes the rest"
             raise Stopped(f"stopped; the model is saved: {how}") from None
     model = trained.model
-    seconds = training_seconds(model)
-    network_name = str(getattr(model, "network", None) or "no network")
+    seconds = model.training_seconds
+    network_name = model.network_name or "no network"
     last = model.history_[-1] if model.history_ else {}
     told: dict[str, Any] = {
         "model": str(out),
@@ -192,7 +191,7 @@ def command(
         "method": settings.method,
         "network": network_name,
         "points": len(model.database_codes_),
-        "rows": distinct_codes(model),
+        "rows": model.num_distinct_codes,
         "outer": int(last.get("outer", 0)),
         "loss": last.get("loss"),
         "seconds": round(seconds, 3),

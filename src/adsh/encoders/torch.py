@@ -13,9 +13,8 @@ from ..data.sequence import SequenceDataset
 from ..errors import InputError
 from ..hamming.bits import pack, unpack
 from ..models.adsh import load
-from ..models.deep_hash import DeepModel
 from ..models.fingerprint import model_fingerprint
-from ..runs.settings import Fitted
+from ..models.protocol import HashModel
 from .encoding import Coded
 
 
@@ -23,7 +22,7 @@ class TorchCoder:
     """The model in a folder, as `adsh search` uses it."""
 
     def __init__(self, folder: Path, device: str | None = None) -> None:
-        self._model: Fitted = load(folder, device=device)
+        self._model: HashModel = load(folder, device=device)
         self.bits = int(self._model.bits)
         self.fingerprint = model_fingerprint(folder)
         self.vector_size = 0
@@ -40,8 +39,8 @@ class TorchCoder:
                 f"the model takes {self._shape[0]} features an item, not pictures: search by code or by key"
             )
         given = resize_for_model(SequenceDataset(list(images), label=False, name="the pictures"), self._shape)
-        if isinstance(self._model, DeepModel):
-            outputs, vectors = self._model.outputs_and_features(given)
+        if self._model.has_bounded_outputs:
+            outputs, vectors = self._model.outputs_with_features(given)
             return Coded(pack(outputs), outputs, vectors)
         codes = self._model.encode(given)
         return Coded(codes, unpack(codes, self.bits).astype(np.float32), None)

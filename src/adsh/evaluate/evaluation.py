@@ -21,7 +21,7 @@ from .ranking import Ranking
 from .ties import Divisor
 
 if TYPE_CHECKING:
-    from ..runs.settings import Fitted
+    from ..models.protocol import HashModel
 
 LEARNED, NETWORK, HASHED = "learned", "network", "hashed"
 COLUMNS = {LEARNED: "codes as learned", NETWORK: "codes by the network", HASHED: "codes by the hash function"}
@@ -104,7 +104,7 @@ def evaluate_codes(
 
 
 def evaluate_model(
-    model: Fitted,
+    model: HashModel,
     queries: Any,
     query_labels: Any,
     database: Any,
@@ -146,22 +146,19 @@ def evaluate_model(
     )
 
 
-def coded_by(model: Fitted) -> str:
+def coded_by(model: HashModel) -> str:
     """The column of a database that the model codes as it codes queries."""
-    return HASHED if getattr(model, "network", None) is None else NETWORK
+    return HASHED if model.network_name is None else NETWORK
 
 
-def _about(model: Fitted) -> tuple[list[str], dict[str, Any]]:
+def _about(model: HashModel) -> tuple[list[str], dict[str, Any]]:
     """What a model is called, part by part, and how it came about."""
-    from ..runs.settings import training_seconds
-
-    method = "ADSH" if model.name == "adsh" else model.name + "_d" * bool(getattr(model, "whole", False))
+    method = "ADSH" if model.name == "adsh" else model.name + "_d" * model.use_full_database
     run: dict[str, Any] = {"seed": model.seed, "device": str(model.device_)}
-    network: Any = getattr(model, "network", None)
+    network = model.network_name
     if network is not None:
-        network = network if isinstance(network, str) else type(network).__name__
-        run = {"network": network, "preset": getattr(model, "preset", None), **run}
-    run["training_seconds"] = round(training_seconds(model), 2)
+        run = {"network": network, "preset": model.preset, **run}
+    run["training_seconds"] = round(model.training_seconds, 2)
     return [method, *([network] if network else []), f"{model.bits} bits"], run
 
 

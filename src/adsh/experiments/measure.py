@@ -17,6 +17,7 @@ from ..evaluate.evaluation import coded_by
 from ..methods import DEEP, create
 from ..methods.sdh import SDH
 from ..models.adsh import ADSH
+from ..models.protocol import HashModel
 from .cell import Cell
 from .experiment_config import ExperimentData, at
 from .paper import printed
@@ -48,7 +49,7 @@ def fitted(cell: Cell, data: ExperimentData, model: Any) -> tuple[Any, Any, floa
         if cell.method == "adsh" or cell.method.endswith("_d"):
             database = training  # these learn from all that they get
     known, given = data.labels.take(database), at(items, database)
-    if isinstance(model, SDH):  # a small collection has fewer items than anchors
+    if model.name == SDH.name:  # a small collection has fewer items than anchors
         seen = data.labels.take(database if cell.method.endswith("_d") else training)
         model.anchors = min(model.anchors, int((~seen.empty[seen.ids]).sum()))
     started = time.perf_counter()
@@ -100,12 +101,9 @@ def about(cell: Cell, data: ExperimentData) -> Record:
     }  # fmt: skip
 
 
-def training_time(model: Any, seconds: float) -> float:
+def training_time(model: HashModel, seconds: float) -> float:
     """Of the learning alone: compiling for a GPU before it, and coding the database after it, are not in it."""
-    stages: dict[str, float] = getattr(model, "seconds_", {})
-    if stages:
-        return stages["codes"] + stages["hash function"]
-    return float(sum(record["seconds"] for record in model.history_)) or seconds
+    return model.training_seconds or seconds
 
 
 def version_of_code() -> str:

@@ -17,10 +17,9 @@ from ..encoders.onnx_package import CODES, FEATURES, INPUTS, OUTPUTS
 from ..errors import AdshError, InputError, MissingExtraError, first_line
 from ..methods.solvers.kernel import Kernel
 from ..methods.solvers.ridge import Linear
-from ..models.deep_hash import DeepModel
 from ..models.inference import seen_by_the_last_layer
+from ..models.protocol import HashModel
 from ..networks.class_lookup import scored
-from ..runs.settings import Fitted
 
 OPSET = 18  # the first that resizes with antialiasing
 
@@ -106,12 +105,11 @@ class Coding(nn.Module):
         return outputs, codes.to(torch.uint8), *features
 
 
-def coding_of(model: Fitted) -> Coding:
+def coding_of(model: HashModel) -> Coding:
     """All that a fitted model, on the CPU, does to code an item, as a module."""
-    if isinstance(model, DeepModel):
-        mirror = model.recipe_.mirror and len(model.input_shape_) == 3
-        return Coding(NetworkOutputs(model.network_, mirror), model.bits)
-    function: Any = model.hash_
+    if model.network_ is not None:
+        return Coding(NetworkOutputs(model.network_, model.flip_tta), model.bits)
+    function = model.hash_
     if isinstance(function, Linear):
         return Coding(LinearOutputs(function), model.bits)
     if isinstance(function, Kernel):

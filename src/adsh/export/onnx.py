@@ -18,20 +18,17 @@ from ..encoders.onnx import OnnxCoder
 from ..encoders.onnx_package import ABOUT, CODES, FEATURES, INPUTS, MODEL, OUTPUTS, PREPARATION, describe
 from ..errors import ExportError, FolderError, InputError
 from ..evaluate.report import read_report, write_figures
-from ..hamming.bits import Codes, bytes_for, pack, unpack
+from ..hamming.bits import bytes_for, unpack
 from ..models.adsh import load
-from ..models.deep_hash import DeepModel
 from ..models.fingerprint import model_fingerprint
 from ..models.info import shown_info
+from ..models.protocol import HashModel
 from ..models.storage_format import REPORT
-from ..runs.settings import Fitted
 from ..utils.files import check_writable, find_file, replacing
 from .graph import OPSET, coding_of, to_onnx
 
 FORMATS = ("onnx",)
 TOLERANCE = 1e-3  # of the largest output; float32 alone makes differences of about 1e-6
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ def export(folder: str | Path, out: str | Path, *, format: str = "onnx", network
     started = time.perf_counter()
     out = Path(out)
     check_out(out, format)
-    model: Fitted = load(folder, network=network, device="cpu")
+    model: HashModel = load(folder, network=network, device="cpu")
     written, features = to_onnx(coding_of(model), model.input_shape_)
     check_writable(out, len(written) + 1_000_000)
     facts = _facts(model, model_fingerprint(Path(folder)), features)
@@ -76,14 +73,13 @@ def export(folder: str | Path, out: str | Path, *, format: str = "onnx", network
     return Exported(out, facts, len(written), time.perf_counter() - started)
 
 
-def _facts(model: Fitted, fingerprint: str, features: int) -> dict[str, Any]:
+def _facts(model: HashModel, fingerprint: str, features: int) -> dict[str, Any]:
     shape, bits = model.input_shape_, int(model.bits)
     of_pictures = len(shape) == 3 and shape[0] == shape[1] and shape[2] == 3
-    network, mirror = None, False
-    if isinstance(model, DeepModel):
+    network = None
+    if model.network_ is not None:
         spec: Any = getattr(model.network_, "adsh_spec", None)
         network = spec["name"] if spec else type(model.network_).__qualname__
-        mirror = model.recipe_.mirror and len(shape) == 3
     return {
         "adsh_version": __version__,
         "method": model.name,
@@ -102,19 +98,19 @@ def _facts(model: Fitted, fingerprint: str, features: int) -> dict[str, Any]:
         },
         "vector_size": features,
         "pictures": {"size": shape[0], "steps": list(PREPARATION)} if of_pictures else None,
-        "mirror": mirror,  # inside the graph
-        "classes": [str(name) for name in getattr(model, "label_names_", {}).get("database", ())],
+        "mirror": model.flip_tta,  # inside the graph
+        "classes": [str(name) for name in model.label_names_.get("database", ())],
         "opset": OPSET,
         "versions": {package: version(package) for package in ("torch", "onnx", "onnxruntime")},
     }
 
 
-def _check(model: Fitted, coder: OnnxCoder) -> float:
+def _check(model: HashModel, coder: OnnxCoder) -> float:
     """The largest difference between the outputs of the two, relative to the largest output; one too large raises."""
     worst = 0.0
     for count in (1, 3):  # any number at once
         inputs = _examples(model, count)
-        codes, outputs = _by_the_model(model, inputs)
+        codes, outputs = model.encode(inputs), model.outputs(inputs)
         coded = coder.code_inputs(inputs)
         scale = max(float(np.abs(outputs).max()), 1e-30)
         difference = float(np.abs(coded.outputs - outputs).max()) / scale
@@ -129,18 +125,11 @@ def _check(model: Fitted, coder: OnnxCoder) -> float:
     return worst
 
 
-def _by_the_model(model: Fitted, inputs: NDArray[Any]) -> tuple[Codes, Floats]:
-    if isinstance(model, DeepModel):
-        return model.encode(inputs), model.outputs(inputs)
-    outputs = model.hash_.outputs(inputs.reshape(len(inputs), -1).astype(np.float32))
-    return pack(outputs), outputs.astype(np.float32)
-
-
-def _examples(model: Fitted, count: int) -> NDArray[Any]:
+def _examples(model: HashModel, count: int) -> NDArray[Any]:
     """Inputs to compare with: any pixels, or features like those that the model was calibrated on."""
     rng, shape = np.random.default_rng(count), model.input_shape_
     if len(shape) == 3:
         return rng.integers(0, 256, (count, *shape), dtype=np.uint8)
     drawn = rng.standard_normal((count, *shape), dtype=np.float32)
-    known: Any = getattr(getattr(model, "network_", None), "standardize", None)
+    known: Any = getattr(model.network_, "standardize", None)
     return drawn if known is None else np.asarray(known.mean) + drawn / np.asarray(known.scale)

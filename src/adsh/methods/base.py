@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
@@ -21,6 +21,7 @@ from ..errors import InputError, NotFittedError
 from ..hamming.bits import Codes, bytes_for, check_bits, pack
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags
+from ..utils.arrays import unique_rows
 from ..utils.progress import Progress
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
@@ -57,6 +58,18 @@ class Method(ABC):
     input_shape_: tuple[int, ...]  # of an item
     fingerprint_: Fingerprint  # of the data of the fit
     device_ = "cpu"
+
+    # What `models.protocol.HashModel` asks of every model
+    has_bounded_outputs: ClassVar[bool] = False
+    codes_labels: ClassVar[bool] = False
+    keeps_checkpoints: ClassVar[bool] = False
+    caches_features: ClassVar[bool] = False
+    flip_tta: ClassVar[bool] = False
+    network_: ClassVar[None] = None
+    network_name: ClassVar[None] = None
+    preset: ClassVar[None] = None
+    frozen_features: ClassVar[None] = None
+    known_labels: ClassVar[tuple[Hashable, ...]] = ()
 
     def __init__(self, bits: int, *, seed: int = 0, whole: bool = False, progress: bool | str = "auto") -> None:
         self.bits, self.seed, self.whole, self.progress = bits, seed, whole, progress
@@ -129,6 +142,49 @@ class Method(ABC):
 
     def encode(self, X: Any) -> Codes:
         """(n, bytes) packed codes of any items, by the hash function."""
+        return self._coded(self._new_items(X), self.hash_)
+
+    def encode_with_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
+        """Packed codes of any items, and (n, d) the items themselves as the features that the hash function reads."""
+        items = self._new_items(X)
+        return self._coded(items, self.hash_), _flat(items, np.arange(len(items)))
+
+    def outputs(self, X: Any) -> NDArray[np.float32]:
+        """(n, c) real-valued outputs of the hash function, of any size; their signs are the codes."""
+        items = self._new_items(X)
+        return self.hash_.outputs(_flat(items, np.arange(len(items)))).astype(np.float32)
+
+    def outputs_with_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        """The outputs, and the features as in `encode_with_features`."""
+        items = self._new_items(X)
+        features = _flat(items, np.arange(len(items)))
+        return self.hash_.outputs(features).astype(np.float32), features
+
+    def code_for(self, labels: Any) -> Codes:
+        """Raise: a method on features has no codes for labels alone."""
+        raise InputError(f"{self.name} has no codes for labels: encode the items themselves with encode()")
+
+    @property
+    def use_full_database(self) -> bool:
+        """Whether it learns from all of Y and keeps the codes it learned."""
+        return self.whole
+
+    @property
+    def num_distinct_codes(self) -> int:
+        """How many different codes the database has."""
+        return len(unique_rows(self.database_codes_)[0])
+
+    @property
+    def training_seconds(self) -> float:
+        """How long learning took, without encoding the database."""
+        return self.seconds_["codes"] + self.seconds_["hash function"]
+
+    @property
+    def label_names_(self) -> dict[str, tuple[Any, ...]]:
+        """Nothing: a method on features keeps no label names."""
+        return {}
+
+    def _new_items(self, X: Any) -> Items:
         if not hasattr(self, "hash_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit")
         items = as_items(X, "X")
@@ -137,7 +193,7 @@ class Method(ABC):
             raise InputError(
                 f"items of X have {width} values, but those of the fit had {self.hash_.width}: give the same features"
             )
-        return self._coded(items, self.hash_)
+        return items
 
     def _coded(self, items: Items, function: HashFunction) -> Codes:
         codes = np.empty((len(items), bytes_for(self.bits)), dtype=np.uint8)

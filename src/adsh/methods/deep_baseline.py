@@ -124,6 +124,11 @@ class Networked(DeepModel):
         self._names = tuple(names["database"])
 
     @property
+    def use_full_database(self) -> bool:
+        """Whether all of Y takes part, whatever `train` is."""
+        return self.whole
+
+    @property
     def label_names_(self) -> dict[str, tuple[Any, ...]]:
         """What the labels are called."""
         return {"database": self._names}

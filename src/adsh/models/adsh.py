@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import nn
 
+from ..config import PREFIX
 from ..data import Dataset, Items, as_items
 from ..data.fingerprint import Fingerprint, fingerprint, of_similarity
 from ..errors import InputError
@@ -47,6 +48,7 @@ class ADSH(DeepModel):
     """
 
     name = "adsh"
+    codes_labels = True
 
     _new_labels: NewLabels | None
 
@@ -100,7 +102,7 @@ class ADSH(DeepModel):
         resume: bool = False,
         overwrite: bool = False,
         features: str | Path | None = None,
-    ) -> ADSH:
+    ) -> Self:
         """Learns the codes of the database Y and the network.
 
         Y is features (n, d), uint8 images (n, H, W, 3), or a sequence of such items that is read by index; an
@@ -144,6 +146,11 @@ class ADSH(DeepModel):
             checkpoint_every=checkpoint_every, resume=resume, overwrite=overwrite, features=features,
         )  # fmt: skip
         return self
+
+    @property
+    def caches_features(self) -> bool:
+        """Whether `fit` takes features=: with a network "frozen:NAME"."""
+        return isinstance(self.network, str) and self.network.startswith(PREFIX)
 
     @property
     def known_labels(self) -> tuple[Hashable, ...]:

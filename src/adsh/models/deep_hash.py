@@ -9,7 +9,7 @@ import copy
 import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -90,6 +90,12 @@ class DeepModel(ABC):
     fitted_params_: dict[str, Any]  # as they were when fit was called
     fingerprint_: Fingerprint  # of the data of the fit
     features_: NDArray[np.float32]  # of a frozen network alone, and not saved: what it sees of the items trained on
+
+    # What `protocol.HashModel` asks of every model
+    has_bounded_outputs: ClassVar[bool] = True
+    codes_labels: ClassVar[bool] = False
+    keeps_checkpoints: ClassVar[bool] = True
+    hash_: ClassVar[None] = None
 
     def _train(
         self,
@@ -198,9 +204,9 @@ class DeepModel(ABC):
 
     def encode_database(self, Y: Any) -> Codes:
         """`encode` of the items it was fitted on, in their order; a frozen network need not see them again."""
-        if not hasattr(self, "features_"):
+        if self.frozen_features is None:
             return self.encode(Y)
-        items = as_items(self.features_)
+        items = as_items(self.frozen_features)
         top = self.network_.top
         assert isinstance(top, nn.Module)
         return encode(top, items, self.device_.device, self.recipe_, range(len(items)))
@@ -211,21 +217,23 @@ class DeepModel(ABC):
         batches = outputs(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
         return np.concatenate([batch.cpu().numpy() for batch in batches])
 
-    def codes_and_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
-        """The codes of new items and, in the same pass, (n, d) what the last layer saw; None where it has none."""
+    def encode_with_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
+        """Packed codes of new items and, from the same pass, (n, d) the input of the last layer; None without one."""
         return self._with_features(self.encode, X)
 
-    def outputs_and_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-        """The same with the real-valued outputs, whose signs are the codes."""
+    def outputs_with_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        """The real-valued outputs, whose signs are the codes, and the features as in `encode_with_features`."""
         return self._with_features(self.outputs, X)
 
+    codes_and_features, outputs_and_features = encode_with_features, outputs_with_features  # their names until 0.1
+
     def _with_features(self, way: Callable[[Any], T], X: Any) -> tuple[T, NDArray[np.float32] | None]:
-        items = self._new_items(X)
+        self._check_fitted()
         with seen_by_the_last_layer(self.network_) as seen:
             coded = way(X)
         if not seen:
             return coded, None
-        if self.recipe_.mirror and len(items.shape) == 3:  # each batch, then its mirror image
+        if self.flip_tta:  # each batch, then its mirror image
             seen = [(plain + mirrored) / 2 for plain, mirrored in zip(seen[::2], seen[1::2], strict=True)]
         return coded, torch.cat(seen).numpy()
 
@@ -235,10 +243,59 @@ class DeepModel(ABC):
         self._check_fitted()
         return self.code_table_.codes()
 
+    @property
+    def use_full_database(self) -> bool:
+        """Whether this is a method's `_d` variant, which trains on the full database."""
+        return False
+
+    @property
+    def network_name(self) -> str | None:
+        """The network's name, or the class of a user's own module."""
+        return self.network if isinstance(self.network, str) else type(self.network).__name__
+
+    @property
+    def caches_features(self) -> bool:
+        """Whether `fit` takes features=: those of a frozen network, where the method supports it."""
+        return False
+
+    @property
+    def flip_tta(self) -> bool:
+        """Whether the outputs of an image and of its mirror image are averaged."""
+        return self.recipe_.mirror and len(self.input_shape_) == 3
+
+    @property
+    def num_distinct_codes(self) -> int:
+        """How many different codes the database has."""
+        self._check_fitted()
+        return len(self.code_table_.count)
+
+    @property
+    def training_seconds(self) -> float:
+        """How long learning took, without encoding the database."""
+        return sum(record["seconds"] for record in self.history_)
+
+    @property
+    def known_labels(self) -> tuple[Hashable, ...]:
+        """Every label that `code_for` knows."""
+        return ()
+
+    @property
+    def frozen_features(self) -> NDArray[np.float32] | None:
+        """(n, d) what a frozen network computed of the database, in the process that trained it; else None."""
+        return vars(self).get("features_")
+
+    def code_for(self, labels: Any) -> Codes:
+        """Raise: this method has no codes for labels alone."""
+        raise InputError(f"{self.name} has no codes for labels: encode the items themselves with encode()")
+
     def save(self, folder: str | Path) -> None:
         """Writes the model into a folder, whole or not at all; an older model there is replaced."""
         self._check_fitted()
         write(self, Path(folder))
+
+    @abstractmethod
+    def fit(self, Y: Any, labels: Any = None, *, callback: Any = None, save_to: str | Path | None = None) -> Self:
+        """Learn from the database Y and its labels, and encode all of Y."""
 
     @abstractmethod
     def _slopes_of(self, table: Any, omega: Indices, gamma: float, device: torch.device) -> Slopes:

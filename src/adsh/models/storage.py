@@ -53,8 +53,8 @@ from .storage_format import (  # fmt: skip
 )
 
 if TYPE_CHECKING:
-    from ..methods.base import Method
     from .deep_hash import DeepModel
+    from .protocol import HashModel
 
 
 def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
@@ -84,7 +84,7 @@ def write(model: DeepModel, folder: Path) -> None:
     forget(folder, ARRAYS)
 
 
-def read(folder: Path, *, network: nn.Module | None = None, device: str | None = None) -> DeepModel | Method:
+def read(folder: Path, *, network: nn.Module | None = None, device: str | None = None) -> HashModel:
     """The model in this folder."""
     if kind_of(folder) == METHOD_FORMAT:
         from ..methods.storage import load as read_method

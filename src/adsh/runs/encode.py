@@ -12,9 +12,9 @@ from ..data import Dataset, Sized
 from ..data.match_input import resize_for_model
 from ..errors import InputError
 from ..hamming.bits import bytes_for
+from ..models.protocol import HashModel
 from ..utils.files import check_parent, replacing_file
 from .inputs import Reading, made_ready
-from .settings import Fitted
 
 _BLOCK = 4096  # items between two reports
 
@@ -27,7 +27,7 @@ def check_out(path: Path) -> None:
 
 
 def items_for(
-    model: Fitted,
+    model: HashModel,
     dataset: Dataset,
     *,
     skip_bad: bool = False,
@@ -42,7 +42,7 @@ def items_for(
     return prepared.usable(), prepared.bad
 
 
-def encode(model: Fitted, dataset: Dataset, path: Path, *, on_done: Callable[[int], None] | None = None) -> float:
+def encode(model: HashModel, dataset: Dataset, path: Path, *, on_done: Callable[[int], None] | None = None) -> float:
     """Writes the codes of every item, whole or not at all; the seconds it took."""
     started = time.perf_counter()
     codes = np.empty((len(dataset), bytes_for(model.bits)), dtype=np.uint8)

@@ -13,16 +13,16 @@ from ..errors import InputError
 from ..evaluate import Evaluation, evaluate_model
 from ..evaluate.ties import Divisor
 from ..models.adsh import load
+from ..models.protocol import HashModel
 from .inputs import draw, made_ready
 from .run_dir import RunFolder
-from .settings import Fitted
 
 
 @dataclass(frozen=True)
 class Judged:
     """A model with the two sides of its split."""
 
-    model: Fitted
+    model: HashModel
     queries: Dataset
     database: Dataset
     split: Split

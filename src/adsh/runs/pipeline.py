@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ..evaluate import Evaluation, write_report
 from ..index.locate import open_existing
-from ..models.adsh import ADSH
 from ..models.storage_format import INDEX, REPORT
 from ..search.ingest import Put, Report, Source, add, make
 from .evaluate import Judged, evaluate, open_run
@@ -70,6 +69,6 @@ def _fill(judged: Judged, out: Path, source: str, root: str | None, on_put: Repo
     with open_existing(str(out / INDEX)) as opened:
         if len(judged.queries):  # they were held out to judge by, and people will look for them too
             asked = Source(source, root, judged.queries)
-            put += add(opened, judged.model, asked, by_label=isinstance(judged.model, ADSH), report=on_put)
+            put += add(opened, judged.model, asked, by_label=judged.model.codes_labels, report=on_put)
         opened.note(_WHOLE, "yes")
     return put

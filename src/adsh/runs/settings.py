@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 from ..config import COMPILED
 from ..errors import InputError
 from ..methods import DEEP, METHODS, create
-from ..methods.base import Method
 from ..models.adsh import ADSH
-from ..models.deep_hash import DeepModel
-from ..utils.arrays import unique_rows
+from ..models.protocol import HashModel
 
 if TYPE_CHECKING:
     from .train import TrainSettings
-
-Fitted = DeepModel | Method
 
 _OF_ADSH = ("gamma",)
 _OF_NETWORKS = (
@@ -59,7 +55,7 @@ def keeps_checkpoints(method: str) -> bool:
     return method == ADSH.name or method in DEEP
 
 
-def made(settings: TrainSettings, shape: tuple[int, ...]) -> Fitted:
+def made(settings: TrainSettings, shape: tuple[int, ...]) -> HashModel:
     """The method that the settings ask for, to be fitted on items of this shape."""
     options = {**parsed(settings.options or ""), "seed": settings.seed, "progress": False}
     if settings.method in DEEP:
@@ -72,7 +68,7 @@ def made(settings: TrainSettings, shape: tuple[int, ...]) -> Fitted:
             "recipe": other_values(settings),
             "device": settings.device,
         }
-    model: Fitted = create(settings.method, bits=settings.bits, **options)
+    model: HashModel = create(settings.method, bits=settings.bits, **options)
     return model
 
 
@@ -100,15 +96,3 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def distinct_codes(model: Fitted) -> int:
-    """How many different codes the database has."""
-    return len(model.code_table_.count) if isinstance(model, DeepModel) else len(unique_rows(model.database_codes_)[0])
-
-
-def training_seconds(model: Fitted) -> float:
-    """How long learning took, without the coding of the database."""
-    if isinstance(model, DeepModel):
-        return sum(record["seconds"] for record in model.history_)
-    return model.seconds_["codes"] + model.seconds_["hash function"]

@@ -15,7 +15,7 @@ from ..data.prepare import DISK, NONE, RAM
 from ..errors import FolderError, InputError
 from ..hamming.bits import check_bits
 from ..models.adsh import ADSH, load
-from ..models.deep_hash import DeepModel
+from ..models.protocol import HashModel
 from ..models.storage_format import FEATURES, TENSORBOARD, holds_model
 from ..train.callbacks import TensorBoard, Watcher, Watchers
 from ..train.checkpoint import found
@@ -26,7 +26,7 @@ from .defaults import advise, default_network
 from .inputs import Reading, about_reading, draw, made_ready
 from .recorder import RunRecorder
 from .run_dir import RunFolder, read_toml
-from .settings import Fitted, check_method, distinct_codes, keeps_checkpoints, made, other_values, training_seconds
+from .settings import check_method, keeps_checkpoints, made, other_values
 
 _READING = ("network", "size", "cache", "cache_size", "skip_bad", "workers")  # what the reading of images depends on
 _NO_MATTER = (
@@ -104,7 +104,7 @@ class TrainSettings:
 class Trained:
     """What a run gave."""
 
-    model: Fitted
+    model: HashModel
     dataset: Dataset
     already: bool  # it had been finished before
     read: dict[str, Any]  # what the reading of images found: see `about_reading`
@@ -174,7 +174,7 @@ def train(
     shape = items.shape
     model = _model(settings, shape, device)
     used = {
-        "network": getattr(model, "network", None),
+        "network": model.network_name,
         "size": shape[0] if in_files else settings.size,
     }
     board = TensorBoard(out / TENSORBOARD) if settings.tensorboard and world.first else None
@@ -186,7 +186,7 @@ def train(
             **_training(settings, drawn.parts),
             callback=Watchers(RunRecorder(run, {**asdict(settings), **used}, drawn.parts, read, overwrite), *others),
             save_to=out,
-            **({"features": out / FEATURES} if _is_frozen(model) else {}),
+            **({"features": out / FEATURES} if model.caches_features else {}),
             **_kept(model, settings, run, resume=resume, overwrite=overwrite),
         )
     finally:
@@ -195,7 +195,7 @@ def train(
     if not world.first:
         return Trained(model, prepared.dataset, already=False, read=read, split=drawn.parts, from_files=in_files)
     forget(out / FEATURES)  # the model has them in view as long as it is at hand
-    run.log("saved", rows=distinct_codes(model), seconds=round(training_seconds(model), 3))
+    run.log("saved", rows=model.num_distinct_codes, seconds=round(model.training_seconds, 3))
     return Trained(model, prepared.dataset, already=False, read=read, split=drawn.parts, from_files=in_files)
 
 
@@ -229,7 +229,7 @@ def _look_at(run: RunFolder, settings: TrainSettings, *, resume: bool, overwrite
     return False
 
 
-def _check_data(run: RunFolder, dataset: Dataset, model: Fitted) -> None:
+def _check_data(run: RunFolder, dataset: Dataset, model: HashModel) -> None:
     """Raises where a finished run was of other data; images in files are not read for it."""
     parts = run.read_split()
     if parts is None or not isinstance(dataset, ArrayDataset):
@@ -253,9 +253,11 @@ def _training(settings: TrainSettings, parts: Split) -> dict[str, Any]:
     return {"train": np.searchsorted(parts.database, parts.training)}
 
 
-def _kept(model: Fitted, settings: TrainSettings, run: RunFolder, *, resume: bool, overwrite: bool) -> dict[str, Any]:
+def _kept(
+    model: HashModel, settings: TrainSettings, run: RunFolder, *, resume: bool, overwrite: bool
+) -> dict[str, Any]:
     """How checkpoints are kept, for those that keep them."""
-    if not isinstance(model, DeepModel):
+    if not model.keeps_checkpoints:
         return {}
     return {
         "checkpoints": run.checkpoints if settings.checkpoint_every else None,
@@ -265,15 +267,11 @@ def _kept(model: Fitted, settings: TrainSettings, run: RunFolder, *, resume: boo
     }
 
 
-def _is_frozen(model: Fitted) -> bool:
-    return isinstance(model, ADSH) and isinstance(model.network, str) and model.network.startswith(config.PREFIX)
-
-
-def _model(settings: TrainSettings, shape: tuple[int, ...], device: str) -> Fitted:
+def _model(settings: TrainSettings, shape: tuple[int, ...], device: str) -> HashModel:
     if settings.method != ADSH.name:
         model = made(settings, shape)
-        if isinstance(model, DeepModel):
-            advise(str(model.network), shape, settings.source, device, explicit=settings.network is not None)
+        if model.network_name is not None:
+            advise(model.network_name, shape, settings.source, device, explicit=settings.network is not None)
         return model
     network = settings.network or ("mlp" if len(shape) == 1 else "tiny")
     advise(network, shape, settings.source, device, explicit=settings.network is not None)

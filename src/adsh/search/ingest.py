@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Dataset, Sized, as_items
+from ..data import Dataset, Sized
 from ..data.dataset import Subset
 from ..data.images.decode import SUFFIXES, decode
 from ..data.images.files import ImageFiles
@@ -29,13 +29,12 @@ from ..hamming.bits import Codes, pack
 from ..index import Index, Matches, open_index
 from ..index.locate import MODEL, check_model, inside
 from ..learn import LabelSets
-from ..models.adsh import ADSH, load
-from ..models.deep_hash import DeepModel
+from ..models.adsh import load
 from ..models.fingerprint import model_fingerprint
 from ..models.info import model_info
+from ..models.protocol import HashModel
 from ..models.storage_format import holds_model
 from ..runs.evaluate import Judged
-from ..runs.settings import Fitted
 
 _BLOCK = 512  # items of one durable add; those of the first decide how vectors are shortened
 
@@ -90,11 +89,11 @@ def make(
     codes = model.database_codes_
     with open_for(location, folder) as index:
         vectors = vectors and index.keeps_vectors
-        seen = getattr(model, "features_", None)  # of a frozen network that was just trained
+        seen = model.frozen_features  # of a frozen network that was just trained
 
         def coded(indices: NDArray[np.int64]) -> tuple[Dataset, Codes, Vectors, list[tuple[str, str]]]:
             some = database.subset(indices)
-            features = None if not vectors else _coded(model, some)[1] if seen is None else seen[indices]
+            features = None if not vectors else model.encode_with_features(some)[1] if seen is None else seen[indices]
             return some, codes[indices], features, []
 
         return _put(index, len(database), database, Source(source, root, database), coded, report=report)
@@ -102,7 +101,7 @@ def make(
 
 def add(
     index: Index,
-    model: Fitted,
+    model: HashModel,
     source: Source,
     *,
     by_label: bool = False,
@@ -119,7 +118,7 @@ def add(
     """
     whole = source.dataset
     vectors = vectors and index.keeps_vectors
-    if by_label and (whole.labels is None or not isinstance(model, ADSH)):
+    if by_label and (whole.labels is None or not model.codes_labels):
         what = f"{source.name} has no labels" if whole.labels is None else "this method has no codes for labels"
         raise InputError(f"{what}: let the network code the items, without --by-label")
     fitted = resize_for_model(whole, model.input_shape_, workers)
@@ -136,15 +135,15 @@ def add(
             some, bad = prepared.usable(), prepared.bad
             if not len(some):
                 return some, np.empty((0, 0), dtype=np.uint8), None, bad
-        codes, features = _coded(model, some)
+        codes, features = model.encode_with_features(some)
         return some, _by_label(model, some) if by_label else codes, features if vectors else None, bad
 
     return _put(index, len(whole), whole, source, coded, again=again, prefix=prefix, report=report)
 
 
-def _check_classes(model: Fitted, whole: Dataset) -> None:
+def _check_classes(model: HashModel, whole: Dataset) -> None:
     """Warns of classes that the model was never told of."""
-    known = {str(name) for name in model.known_labels} if isinstance(model, ADSH) else set()
+    known = {str(name) for name in model.known_labels}
     new = [] if whole.labels is None else [str(name) for name in whole.labels.names if str(name) not in known]
     if known and new:
         warnings.warn(
@@ -162,7 +161,7 @@ def open_for(location: str, model: Path) -> Index:
     return index
 
 
-def model_of(index: Index, given: Path | None, device: str | None) -> Fitted:
+def model_of(index: Index, given: Path | None, device: str | None) -> HashModel:
     """The model that codes for this index: the one given, the one it lies in, or the one it was made with."""
     at = index.noted(MODEL) if given is None else str(given)
     folder: Path | None = getattr(index, "folder", None)  # a server's index lies in no model's folder
@@ -177,13 +176,13 @@ def model_of(index: Index, given: Path | None, device: str | None) -> Fitted:
         )
         raise InputError(f"the index {state}: give --model FOLDER")
     check_model(index, model_fingerprint(Path(at)), at, "give --model FOLDER, or another index")
-    model: Fitted = load(at, device=device)
+    model: HashModel = load(at, device=device)
     return model
 
 
 def find(
     index: Index,
-    model: Fitted,
+    model: HashModel,
     queries: Dataset,
     *,
     k: int = 10,
@@ -201,12 +200,12 @@ def find(
         raise InputError("the index holds no vectors to order ties by: build it with them, or leave --rerank out")
     fitted = resize_for_model(queries, model.input_shape_)
     if ranking == "asymmetric":
-        if not isinstance(model, DeepModel):
+        if not model.has_bounded_outputs:
             raise InputError("this method has no real-valued outputs: use --ranking hamming")
         outputs = model.outputs(fitted)
         codes, found = pack(outputs), index.search(outputs, k, where=where, ranking="asymmetric")
     else:
-        codes, features = _coded(model, fitted)
+        codes, features = model.encode_with_features(fitted)
         if radius is not None:
             found = index.within(codes, radius, where=where, limit=k)
         else:
@@ -303,21 +302,12 @@ def _put(
     return Put(new, replaced, already, unreadable, time.perf_counter() - started)
 
 
-def _by_label(model: Fitted, some: Dataset) -> Codes:
-    assert isinstance(model, ADSH)
+def _by_label(model: HashModel, some: Dataset) -> Codes:
     assert some.labels is not None
     bare = np.flatnonzero(some.labels.empty[some.labels.ids])
     if len(bare):
         raise InputError(f"{some.keys[int(bare[0])]} has no label: let the network code such items, without --by-label")
     return model.code_for(LabelSets.of(some.labels))
-
-
-def _coded(model: Fitted, some: Dataset) -> tuple[Codes, Vectors]:
-    """The codes of items by the network and, from the same pass, their features."""
-    if isinstance(model, DeepModel):
-        return model.codes_and_features(some)
-    features = as_items(some).take(np.arange(len(some)))
-    return model.encode(some), features.reshape(len(features), -1).astype(np.float32)
 
 
 def _metadata(dataset: Dataset, at: int, source: Source) -> dict[str, Any]:

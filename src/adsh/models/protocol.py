@@ -1,0 +1,131 @@
+"""`HashModel`: what ADSH, the deep methods and the methods on features have in common.
+
+Code outside `models/` and `methods/` takes a `HashModel` and reads its members; it never asks for a class. The classes
+need not inherit from it: ADSH and the deep methods share `deep_hash`, the methods on features share `methods.base`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.fingerprint import Fingerprint
+from ..hamming.bits import Codes
+
+Record = dict[str, float]  # of one iteration: outer, loss, seconds, …
+
+
+class HashModel(Protocol):
+    """A model that learns a binary code for every database item, and a function that encodes any new one.
+
+    Names that end in an underscore, and the members below them, are there after `fit` or `adsh.load`.
+    """
+
+    bits: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The method, without the suffix `_d`: "adsh", "itq", …"""
+
+    @property
+    def use_full_database(self) -> bool:
+        """Whether this is a method's `_d` variant, which trains on the full database."""
+
+    @property
+    def network_name(self) -> str | None:
+        """The network by name or class; None for a method on features."""
+
+    @property
+    def preset(self) -> str | None:
+        """The preset its training values come from; None for a method on features."""
+
+    @property
+    def has_bounded_outputs(self) -> bool:
+        """Whether `outputs` lie in -1 .. 1, so that asymmetric ranking can use them."""
+
+    @property
+    def codes_labels(self) -> bool:
+        """Whether `code_for` gives codes to labels alone."""
+
+    @property
+    def keeps_checkpoints(self) -> bool:
+        """Whether `fit` takes checkpoints= and resume=."""
+
+    @property
+    def caches_features(self) -> bool:
+        """Whether `fit` takes features=, the file for what a frozen network computes of the items."""
+
+    def fit(self, Y: Any, labels: Any = None, *, callback: Any = None, save_to: str | Path | None = None) -> HashModel:
+        """Learn from the database Y and its labels, and encode all of Y."""
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fitted model to a folder that `adsh.load` reads."""
+
+    # After fit ----------------------------------------------------------------------------------------
+
+    history_: list[Record]
+    input_shape_: tuple[int, ...]  # of one item
+    fingerprint_: Fingerprint  # of the training data
+
+    @property
+    def device_(self) -> object:
+        """The device of the training run; `str` of it is for people."""
+
+    @property
+    def network_(self) -> Any:
+        """The trained torch module; None for a method on features."""
+
+    @property
+    def hash_(self) -> Any:
+        """The learned hash function of a method on features; None for a model with a network."""
+
+    @property
+    def flip_tta(self) -> bool:
+        """Whether the outputs of an image and of its mirror image are averaged."""
+
+    @property
+    def database_codes_(self) -> Codes:
+        """(n, bytes) packed codes of the database."""
+
+    @property
+    def num_distinct_codes(self) -> int:
+        """How many different codes the database has."""
+
+    @property
+    def training_seconds(self) -> float:
+        """How long learning took, without encoding the database."""
+
+    @property
+    def label_names_(self) -> dict[str, tuple[Any, ...]]:
+        """The label names of the "database" and the "queries", where the model keeps them."""
+
+    @property
+    def known_labels(self) -> tuple[Hashable, ...]:
+        """Every label that `code_for` knows; empty where it knows none."""
+
+    @property
+    def frozen_features(self) -> NDArray[np.float32] | None:
+        """(n, d) what a frozen network computed of the database, in the process that trained it; else None."""
+
+    def encode(self, X: Any) -> Codes:
+        """(n, bytes) packed codes of any items."""
+
+    def encode_database(self, Y: Any) -> Codes:
+        """`encode` of the items of the fit, in their order."""
+
+    def encode_with_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
+        """Packed codes and, from the same pass, (n, d) features; None where the network has no last layer to read."""
+
+    def outputs(self, X: Any) -> NDArray[np.float32]:
+        """(n, c) real-valued outputs, whose signs are the codes."""
+
+    def outputs_with_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        """The outputs and, from the same pass, (n, d) features."""
+
+    def code_for(self, labels: Any) -> Codes:
+        """(n, bytes) codes for new labelled items, from their labels alone. Raises where `codes_labels` is False."""
