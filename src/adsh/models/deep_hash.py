@@ -6,7 +6,6 @@ ADSH is one (`estimator`), the deep methods it is compared with are others (`met
 from __future__ import annotations
 
 import copy
-import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
@@ -38,6 +37,7 @@ from ..train.step import Activation
 from ..utils.device import DeviceChoice, choose_device, one_thread, threads_for
 from ..utils.progress import Progress, told_both
 from .inference import encode, outputs, seen_by_the_last_layer, told_weights, try_out
+from .parameters import Parameters
 from .storage import check_target, write
 
 Indices = NDArray[np.int64]
@@ -60,7 +60,7 @@ class LearnedTable(Table, Protocol):
         """At most how many bytes its state takes then."""
 
 
-class DeepModel(ABC):
+class DeepModel(Parameters, ABC):
     """A network of `bits` outputs and the codes learned with it. `fit` of the classes below says what is learned."""
 
     name: ClassVar[str]
@@ -318,30 +318,6 @@ class DeepModel(ABC):
     def label_names_(self) -> dict[str, tuple[Any, ...]]:
         """What the labels of each side are called; none where there were no labels."""
 
-    # scikit-learn's protocol --------------------------------------------------------------------------
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {name: getattr(self, name) for name in _parameters(type(self))}
-
-    def set_params(self, **params: Any) -> Self:
-        """Sets arguments of the constructor."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise InputError(f"{type(self).__name__} has no parameter {name!r}: choose from {', '.join(known)}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = _parameters(type(self))
-        shown = [
-            f"{name}={type(value).__name__}(…)" if isinstance(value, nn.Module) else f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if name != "bits" and (isinstance(value, nn.Module) or value != defaults[name].default)
-        ]
-        return f"{type(self).__name__}({', '.join([repr(self.bits), *shown])})"
-
     # The parts of fit and encode ----------------------------------------------------------------------
 
     def _check_params(self) -> None:
@@ -441,10 +417,3 @@ class DeepModel(ABC):
     def _check_fitted(self) -> None:
         if not hasattr(self, "code_table_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit, or adsh.load a saved model")
-
-
-def _parameters(cls: type[DeepModel]) -> dict[str, inspect.Parameter]:
-    """What its constructor takes by name: `bits`, and the keywords of its own class and of those above it."""
-    every = [inspect.signature(vars(c)["__init__"]).parameters for c in cls.__mro__[:-1] if "__init__" in vars(c)]
-    kept = {name: p for one in every for name, p in one.items() if name == "bits" or p.kind is p.KEYWORD_ONLY}
-    return {"bits": kept.pop("bits"), **kept}
