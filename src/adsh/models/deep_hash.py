@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -23,9 +23,9 @@ from ..data import Items, as_items
 from ..data.augment import augmentation
 from ..data.fingerprint import Fingerprint
 from ..data.loader import Feed
-from ..errors import AdshWarning, InputError, NotFittedError
+from ..errors import AdshWarning, InputError
 from ..hamming.bits import Codes, check_bits
-from ..learn import LabelSets, LearnedCodes
+from ..learn import LabelSets
 from ..networks import AS_THEY_ARE, create_network
 from ..networks.frozen import Frozen
 from ..networks.preprocess import BILINEAR
@@ -34,9 +34,10 @@ from ..train.distributed import World
 from ..train.feature_cache import features_once
 from ..train.loop import Record, Slopes, Standing, Table, learn
 from ..train.step import Activation
-from ..utils.device import DeviceChoice, choose_device, one_thread, threads_for
+from ..utils.device import choose_device, one_thread, threads_for
 from ..utils.progress import Progress, told_both
-from .inference import encode, outputs, seen_by_the_last_layer, told_weights, try_out
+from .fitted_network import FittedNetwork
+from .inference import encode, told_weights, try_out
 from .parameters import Parameters
 from .storage import check_target, write
 
@@ -60,15 +61,13 @@ class LearnedTable(Table, Protocol):
         """At most how many bytes its state takes then."""
 
 
-class DeepModel(Parameters, ABC):
+class DeepModel(FittedNetwork, Parameters, ABC):
     """A network of `bits` outputs and the codes learned with it. `fit` of the classes below says what is learned."""
 
     name: ClassVar[str]
     activation: ClassVar[Activation] = staticmethod(torch.tanh)
     values: ClassVar[dict[str, Any]] = {}  # of the recipe, where the method has its own
 
-    bits: int
-    network: str | nn.Module
     network_options: dict[str, Any] | None
     preset: str
     outer: int | None
@@ -81,21 +80,8 @@ class DeepModel(Parameters, ABC):
     seed: int
     progress: bool | str
 
-    history_: list[Record]
-    network_: nn.Module
-    device_: DeviceChoice
-    recipe_: config.Recipe
-    code_table_: LearnedCodes
-    input_shape_: tuple[int, ...]
     fitted_params_: dict[str, Any]  # as they were when fit was called
     fingerprint_: Fingerprint  # of the data of the fit
-    features_: NDArray[np.float32]  # of a frozen network alone, and not saved: what it sees of the items trained on
-
-    # What `protocol.HashModel` asks of every model
-    has_bounded_outputs: ClassVar[bool] = True
-    codes_labels: ClassVar[bool] = False
-    keeps_checkpoints: ClassVar[bool] = True
-    hash_: ClassVar[None] = None
 
     def _train(
         self,
@@ -196,97 +182,6 @@ class DeepModel(Parameters, ABC):
         self._keep(table, coded)
         if save_to is not None and world.first:
             self.save(save_to)
-
-    def encode(self, X: Any) -> Codes:
-        """(n, bytes) packed codes of new items, by the network: u = sign(F(x))."""
-        items = self._new_items(X)
-        return encode(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
-
-    def encode_database(self, Y: Any) -> Codes:
-        """`encode` of the items it was fitted on, in their order; a frozen network need not see them again."""
-        if self.frozen_features is None:
-            return self.encode(Y)
-        items = as_items(self.frozen_features)
-        top = self.network_.top
-        assert isinstance(top, nn.Module)
-        return encode(top, items, self.device_.device, self.recipe_, range(len(items)))
-
-    def outputs(self, X: Any) -> NDArray[np.float32]:
-        """(n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
-        items = self._new_items(X)
-        batches = outputs(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
-        return np.concatenate([batch.cpu().numpy() for batch in batches])
-
-    def encode_with_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
-        """Packed codes of new items and, from the same pass, (n, d) the input of the last layer; None without one."""
-        return self._with_features(self.encode, X)
-
-    def outputs_with_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-        """The real-valued outputs, whose signs are the codes, and the features as in `encode_with_features`."""
-        return self._with_features(self.outputs, X)
-
-    codes_and_features, outputs_and_features = encode_with_features, outputs_with_features  # their names until 0.1
-
-    def _with_features(self, way: Callable[[Any], T], X: Any) -> tuple[T, NDArray[np.float32] | None]:
-        self._check_fitted()
-        with seen_by_the_last_layer(self.network_) as seen:
-            coded = way(X)
-        if not seen:
-            return coded, None
-        if self.flip_tta:  # each batch, then its mirror image
-            seen = [(plain + mirrored) / 2 for plain, mirrored in zip(seen[::2], seen[1::2], strict=True)]
-        return coded, torch.cat(seen).numpy()
-
-    @property
-    def database_codes_(self) -> Codes:
-        """(n, bytes) packed codes of the database: as learned, or by the network for points without a label."""
-        self._check_fitted()
-        return self.code_table_.codes()
-
-    @property
-    def use_full_database(self) -> bool:
-        """Whether this is a method's `_d` variant, which trains on the full database."""
-        return False
-
-    @property
-    def network_name(self) -> str | None:
-        """The network's name, or the class of a user's own module."""
-        return self.network if isinstance(self.network, str) else type(self.network).__name__
-
-    @property
-    def caches_features(self) -> bool:
-        """Whether `fit` takes features=: those of a frozen network, where the method supports it."""
-        return False
-
-    @property
-    def flip_tta(self) -> bool:
-        """Whether the outputs of an image and of its mirror image are averaged."""
-        return self.recipe_.mirror and len(self.input_shape_) == 3
-
-    @property
-    def num_distinct_codes(self) -> int:
-        """How many different codes the database has."""
-        self._check_fitted()
-        return len(self.code_table_.count)
-
-    @property
-    def training_seconds(self) -> float:
-        """How long learning took, without encoding the database."""
-        return sum(record["seconds"] for record in self.history_)
-
-    @property
-    def known_labels(self) -> tuple[Hashable, ...]:
-        """Every label that `code_for` knows."""
-        return ()
-
-    @property
-    def frozen_features(self) -> NDArray[np.float32] | None:
-        """(n, d) what a frozen network computed of the database, in the process that trained it; else None."""
-        return vars(self).get("features_")
-
-    def code_for(self, labels: Any) -> Codes:
-        """Raise: this method has no codes for labels alone."""
-        raise InputError(f"{self.name} has no codes for labels: encode the items themselves with encode()")
 
     def save(self, folder: str | Path) -> None:
         """Writes the model into a folder, whole or not at all; an older model there is replaced."""
@@ -406,14 +301,3 @@ class DeepModel(Parameters, ABC):
     def _width(self, tensors: dict[str, Tensor]) -> int:
         """That width, of a network saved as these tensors."""
         return self.bits
-
-    def _new_items(self, X: Any) -> Items:
-        self._check_fitted()
-        items = as_items(X, "X")
-        if len(items.shape) != len(self.input_shape_) or items.shape[-1] != self.input_shape_[-1]:
-            raise InputError(f"items of X have shape {items.shape}, but the model was fitted on {self.input_shape_}")
-        return items
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "code_table_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit, or adsh.load a saved model")
