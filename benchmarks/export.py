@@ -21,7 +21,7 @@ import torch
 from PIL import Image
 
 import adsh
-from adsh.data import Sized
+from adsh.data import ResizedDataset
 from adsh.data.images.files import ImageFiles
 from adsh.encoders.onnx import OnnxCoder
 from adsh.export.onnx import export
@@ -74,7 +74,7 @@ def measured(root: Path, paths: list[Path], mirror: bool, times: int) -> dict[st
     started = time.perf_counter()
     exported = export(root / f"model-{mirror}", root / f"onnx-{mirror}")
     seconds = time.perf_counter() - started
-    files = Sized(ImageFiles(Path(), [str(path) for path in paths], None, name="pictures"), SIDE)
+    files = ResizedDataset(ImageFiles(Path(), [str(path) for path in paths], None, name="pictures"), SIDE)
     pixels = files.__getitems__(range(len(files)))
     coder, n = OnnxCoder(root / f"onnx-{mirror}"), len(paths)
     outputs, coded = model.outputs(files), coder.code([Image.open(path) for path in paths])

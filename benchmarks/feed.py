@@ -26,7 +26,7 @@ from PIL import Image
 
 from adsh.data import Dataset, as_items, digests, open_source, prepare
 from adsh.data.duplicates import item_digest
-from adsh.data.images.resized import Sized
+from adsh.data.images.resized import ResizedDataset
 from adsh.data.loader import Feed
 from adsh.data.reader_pool import worker_count
 from adsh.networks import create_network
@@ -82,7 +82,7 @@ def measure_feeds(root: Path, size: int, device: torch.device, cache: Path) -> d
     source = open_source(root)
     n = len(source)
     batches = np.array_split(np.random.default_rng(0).permutation(n), range(BATCH, n, BATCH))
-    lazy = Sized(source, size)
+    lazy = ResizedDataset(source, size)
     ways: dict[str, tuple[Dataset, int | None]] = {
         "files, no workers": (lazy, 0),
         f"files, {worker_count(None)} workers": (lazy, None),
@@ -116,7 +116,7 @@ def decoded(task: tuple[str, range]) -> list[tuple[bytes, Any]]:
     root, indices = task
     source = open_source(root) if root not in _SOURCES else _SOURCES[root]
     _SOURCES[root] = source
-    sized = Sized(source, 224)
+    sized = ResizedDataset(source, 224)
     images = [source[index] for index in indices]
     return [(item_digest(image), sized.fitted(image)) for image in images]
 

@@ -14,7 +14,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 import adsh
-from adsh.data import Sized, open_source
+from adsh.data import ResizedDataset, open_source
 
 folder = Path(tempfile.mkdtemp(prefix="adsh-images-"))
 digits = load_digits()
@@ -26,7 +26,7 @@ for number in range(720):
 
 # %%
 # Open them. Files are read when they are needed, and brought to one size.
-photos = Sized(open_source(str(folder / "photos")), 16)
+photos = ResizedDataset(open_source(str(folder / "photos")), 16)
 print(f"{len(photos)} pictures of {len(photos.classes)} classes, such as {photos.keys[0]}")
 
 # %%
@@ -42,7 +42,7 @@ index.add(photos.keys, model.database_codes_, [{"class": key.split("/")[0]} for 
 
 # %%
 # Ask with pictures that were not there in training: the network codes them.
-asked = Sized(open_source(str(folder / "asked")), 16)
+asked = ResizedDataset(open_source(str(folder / "asked")), 16)
 found = index.search(model.encode(asked), k=5)
 for key, near in list(zip(asked.keys, found, strict=True))[::20]:
     print(f"{key} found {', '.join(near.keys)} at {near.distances.tolist()} bits")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from adsh import create_network
-from adsh.data import ArrayDataset, Sized, open_source
+from adsh.data import ArrayDataset, ResizedDataset, open_source
 from adsh.learn import LabelSets
 from adsh.runs.features import make_features, plain_labels
 from adsh.train import feature_cache
@@ -32,7 +32,7 @@ def expected(folder):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = create_network("tiny", 1, (12, 12, 3)).eval()
-    images = torch.from_numpy(Sized(open_source(folder), 12).__getitems__(range(60)))
+    images = torch.from_numpy(ResizedDataset(open_source(folder), 12).__getitems__(range(60)))
     with torch.inference_mode():
         return network.features(images.permute(0, 3, 1, 2).float().div(255)).numpy()
 

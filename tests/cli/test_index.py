@@ -75,7 +75,7 @@ def test_add_codes_new_items_by_the_network_or_by_their_labels_and_repeats_nothi
     with package.open_index(index) as opened:
         item = opened.get(["cat/60.jpg", "no"])
     assert item[1] is None
-    images = package.data.Sized(package.data.open_source("new"), 16)
+    images = package.data.ResizedDataset(package.data.open_source("new"), 16)
     assert item[0].code == model.encode(images)[0].tobytes()
     again = adsh("index", "add", index, "new", "--json").json
     assert (again["new"], again["already"], again["replaced"]) == (0, 10, 0)

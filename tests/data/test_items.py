@@ -113,7 +113,7 @@ def test_odd_arrays_arrive_as_plain_float32():
 
 def test_images_of_several_sizes_are_told_what_gives_them_one():
     images = [np.zeros((4, 6, 3), np.uint8), np.zeros((5, 5, 3), np.uint8)]
-    with pytest.raises(InputError, match="such as 4 x 6 and 5 x 5: .*Sized"):
+    with pytest.raises(InputError, match="such as 4 x 6 and 5 x 5: .*ResizedDataset"):
         as_items(Lazy(2, lambda i: images[i])).take(np.array([0, 1]))
 
 

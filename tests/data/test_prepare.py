@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import adsh
-from adsh.data import ArrayDataset, Sized, as_items, check_overlap, digests, open_source, prepare, split
+from adsh.data import ArrayDataset, ResizedDataset, as_items, check_overlap, digests, open_source, prepare, split
 from adsh.data.cache_limits import free_memory, memory_limit, parse_bytes
 from adsh.data.fingerprint import fingerprint
 from adsh.data.images import cache
@@ -40,14 +40,14 @@ def test_images_and_digests_are_the_same_wherever_they_are_kept(folder, tmp_path
     dataset, seen = open_source(folder), []
     kept = str(tmp_path / "cache") if where == "a folder" else where
     prepared = prepare(dataset, 16, cache=kept, workers=workers, progress=seen.append)
-    assert np.array_equal(np.stack(list(prepared.dataset)), np.stack(list(Sized(dataset, 16))))
+    assert np.array_equal(np.stack(list(prepared.dataset)), np.stack(list(ResizedDataset(dataset, 16))))
     assert np.array_equal(prepared.digests, digests(dataset))
     assert (prepared.dataset.keys, prepared.dataset.labels) == (dataset.keys, dataset.labels)
     assert (prepared.dataset.classes, seen[-1], prepared.bad) == (("a", "b"), 40, [])
     assert prepared.usable() is prepared.dataset
     items = as_items(prepared.dataset)
     assert (items.is_array, items.in_memory) == {"ram": (True, True), "none": (False, False)}.get(where, (True, False))
-    assert fingerprint(items, dataset.labels) == fingerprint(as_items(Sized(dataset, 16)), dataset.labels)
+    assert fingerprint(items, dataset.labels) == fingerprint(as_items(ResizedDataset(dataset, 16)), dataset.labels)
     assert {"ram": "in memory", "none": "not kept, as asked"}.get(where, "on disk") in prepared.kept
 
 
@@ -84,10 +84,10 @@ def test_a_cache_on_disk_is_taken_up_again_and_made_anew_when_a_file_changes(spo
     assert np.array_equal(again.dataset.items, first.dataset.items)
     save(spoiled / "a/00.png", random_images(1, seed=99)[0])
     changed = prepare(open_source(spoiled), 16, cache=kept, skip_bad=True)
-    assert np.array_equal(changed.dataset[0], Sized(open_source(spoiled), 16)[0])
+    assert np.array_equal(changed.dataset[0], ResizedDataset(open_source(spoiled), 16)[0])
     for size, how in ((20, "crop"), (16, "squash")):
         other = prepare(dataset, size, how=how, cache=kept, skip_bad=True)
-        assert np.array_equal(other.dataset[4], Sized(dataset, size, how)[4])
+        assert np.array_equal(other.dataset[4], ResizedDataset(dataset, size, how)[4])
     assert len([path for path in (tmp_path / "cache").iterdir() if path.is_dir()]) == 4
 
 
@@ -107,7 +107,7 @@ def test_a_half_filled_cache_is_gone_on_with_from_its_last_mark(folder, tmp_path
     monkeypatch.setattr(type(dataset), "__getitem__", lambda self, at: read.append(at) or decoded(self, at))
     prepared = prepare(dataset, 16, cache=kept, workers=0)
     assert (read, "going on" in prepared.kept) == (list(range(32, 40)), True)
-    assert np.array_equal(prepared.dataset.items, np.stack(list(Sized(dataset, 16))))
+    assert np.array_equal(prepared.dataset.items, np.stack(list(ResizedDataset(dataset, 16))))
     assert np.array_equal(prepared.digests, digests(dataset))
 
 
@@ -128,7 +128,7 @@ def test_a_cache_that_is_damaged_is_made_anew(folder, tmp_path):
         (whole / name).write_bytes(held)
         prepared = prepare(dataset, 16, cache=kept)
         assert "read before" not in prepared.kept
-        assert np.array_equal(prepared.dataset.items, np.stack(list(Sized(dataset, 16))))
+        assert np.array_equal(prepared.dataset.items, np.stack(list(ResizedDataset(dataset, 16))))
 
 
 def test_a_cache_that_another_process_fills_is_refused(folder, tmp_path):

@@ -19,7 +19,7 @@ import PIL
 import timm
 import torch
 import torchvision
-from numbers_by_name import BITS, MEAN, SIZES, STD, TRANSFORMS, images, names_digest, numbers, picture
+from numbers_by_name import BITS, MEAN, SIZES, STD, TRANSFORMS, images, names_digest, numbers, sample_image
 from PIL import Image
 from torchvision import transforms
 
@@ -75,19 +75,11 @@ def rounded(values: torch.Tensor) -> list:
     return [[float(f"{value:.7g}") for value in row] for row in values.tolist()]
 
 
-def transformed(size: tuple[int, int, int], steps: list) -> dict:
-    pixels = picture(*size)
-    image = Image.fromarray(pixels if size[2] == 3 else pixels[..., 0])
-    for name, arguments in steps:
-        image = getattr(transforms, name)(*arguments)(image)
-    tensor = transforms.ToTensor()(image)
-    channels = size[2]
-    normal = transforms.Normalize(MEAN[:channels], STD[:channels])(tensor)
-    return {
-        "shape": list(normal.shape),
-        "pixels": hashlib.sha256(np.ascontiguousarray(np.asarray(image)).tobytes()).hexdigest(),
-        "normalised": hashlib.sha256(normal.contiguous().numpy().tobytes()).hexdigest(),
-    }
+def transformed(size: tuple[int, int, int], steps: list) -> str:
+    image = Image.fromarray(sample_image(*size))
+    for name, argument in steps:
+        image = getattr(transforms, name)(argument)(image)
+    return hashlib.sha256(np.ascontiguousarray(np.asarray(image)).tobytes()).hexdigest()
 
 
 def main() -> None:

@@ -37,7 +37,7 @@ def names_digest(shapes: dict[str, tuple[int, ...]]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def picture(height: int, width: int, channels: int) -> np.ndarray:
+def sample_image(height: int, width: int, channels: int) -> np.ndarray:
     """(H, W, channels) uint8: waves and noise."""
     rng = np.random.default_rng([height, width, channels])
     y, x = np.mgrid[:height, :width]
@@ -45,18 +45,13 @@ def picture(height: int, width: int, channels: int) -> np.ndarray:
     return np.clip(np.stack(waves, axis=-1) + rng.normal(0, 25, (height, width, channels)), 0, 255).astype(np.uint8)
 
 
-# transforms: name -> (height, width, channels of the picture; steps). A step is a class's name and its arguments.
-TRANSFORMS: dict[str, tuple[tuple[int, int, int], list[tuple[str, list]]]] = {
-    "shrink": ((97, 131, 3), [("Resize", [64])]),
-    "enlarge": ((43, 57, 3), [("Resize", [101])]),
-    "tall": ((131, 97, 3), [("Resize", [48])]),
-    "both sides": ((97, 131, 3), [("Resize", [[51, 77]])]),
-    "grey": ((61, 47, 1), [("Resize", [32])]),
-    "crop odd from even": ((64, 98, 3), [("CenterCrop", [33])]),
-    "crop even from odd": ((63, 97, 3), [("CenterCrop", [32])]),
-    "crop two sides": ((63, 97, 3), [("CenterCrop", [[40, 51]])]),
-    "crop larger": ((31, 44, 3), [("CenterCrop", [40])]),
-    "crop larger odd": ((32, 21, 3), [("CenterCrop", [37])]),
-    "usual": ((97, 131, 3), [("Resize", [72]), ("CenterCrop", [64])]),
+# transforms: name -> (height, width, channels of the image; steps). A step is a class's name and its argument.
+TRANSFORMS: dict[str, tuple[tuple[int, int, int], list[tuple[str, int]]]] = {
+    "shrink": ((97, 131, 3), [("Resize", 64)]),
+    "enlarge": ((43, 57, 3), [("Resize", 101)]),
+    "tall": ((131, 97, 3), [("Resize", 48)]),
+    "crop odd from even": ((64, 98, 3), [("CenterCrop", 33)]),
+    "crop even from odd": ((63, 97, 3), [("CenterCrop", 32)]),
+    "usual": ((97, 131, 3), [("Resize", 72), ("CenterCrop", 64)]),
 }
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]

@@ -19,7 +19,7 @@ SIDES = {"efficientnet_lite0": 224, "efficientnet_lite2": 260, "resnet18": 224, 
 
 
 @pytest.mark.parametrize(("name", "side"), SIDES.items())
-def test_images_of_any_size_and_grey_ones_are_taken_at_the_size_of_the_weights(name, side):
+def sample_images_of_any_size_and_grey_ones_are_taken_at_the_size_of_the_weights(name, side):
     options = {"weights": None} if name.startswith("eff") else {}
     network = create_network(name, 12, (32, 32, 3), **options).eval()
     assert network.preprocess.size == side
@@ -43,30 +43,30 @@ def test_enlarging_is_bilinear_shrinking_is_antialiased_and_the_right_size_is_le
     grey = (x - torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)) / torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
     late = functional.interpolate(grey, (64, 64), mode="bilinear", align_corners=False)
     assert torch.allclose(whole(x), late, atol=1e-5)
-    plain.size, plain.enlarge = 64, "bicubic"
+    plain.size, plain.interpolation = 64, "bicubic"
     assert torch.equal(plain(x), functional.interpolate(x, (64, 64), mode="bicubic", align_corners=False))
     plain.size = 16
     assert torch.equal(plain(x), shrunk)
 
 
-def test_the_centre_of_an_image_is_taken_as_the_authors_program_does():
+def test_the_center_of_an_image_is_taken_as_the_authors_program_does():
     """Resized to 256, of which the inner 224 are seen: 16 pixels of rim on each side."""
     x = torch.rand(2, 3, 40, 30)
     resized = Preprocess(256)(x)
     cropped = Preprocess(224)
-    cropped.centre = recipe("authors-pytorch", "alexnet").centre
+    cropped.center_crop_ratio = recipe("authors-pytorch", "alexnet").centre
     assert torch.equal(cropped(x), resized[..., 16:240, 16:240])
     as_it_is = Preprocess(None)
-    as_it_is.centre = 0.5
+    as_it_is.center_crop_ratio = 0.5
     assert as_it_is(x).shape == x.shape
 
 
 @pytest.mark.parametrize("network", ["tiny", "dsh_net", "frozen:tiny"])
-def test_the_authors_preset_takes_the_centre_where_the_network_resizes(network):
+def test_the_authors_preset_takes_the_center_where_the_network_resizes(network):
     images = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
     model = adsh.ADSH(8, network=network, preset="authors-pytorch", outer=1, progress=False)
     model.fit(images, np.arange(20) % 2)
-    assert getattr(getattr(model.network_, "preprocess", None), "centre", None) == (
+    assert getattr(getattr(model.network_, "preprocess", None), "center_crop_ratio", None) == (
         0.875 if network == "dsh_net" else None
     )
 
@@ -77,16 +77,16 @@ def test_how_a_model_enlarges_is_its_own_after_loading(tmp_path):
     model = adsh.ADSH(8, network="dsh_net", recipe=recipe, progress=False).fit(images, np.arange(20) % 2)
     model.save(tmp_path / "model")
     again = adsh.load(tmp_path / "model")
-    assert again.network_.preprocess.enlarge == "bicubic"
-    assert again.network_.preprocess.centre == 0.75
+    assert again.network_.preprocess.interpolation == "bicubic"
+    assert again.network_.preprocess.center_crop_ratio == 0.75
     assert np.array_equal(again.encode(images), model.encode(images))
 
 
-def test_fixed_blocks_of_efficientnet_lite_are_not_trained():
+def test_frozen_blocks_of_efficientnet_lite_are_not_trained():
     images = np.random.default_rng(0).integers(0, 256, (20, 16, 16, 3), dtype=np.uint8)
-    made = {"weights": None, "size": 32, "fixed": 2}
+    options = {"weights": None, "size": 32, "frozen_blocks": 2}
     torch.manual_seed(0)
-    start = create_network("efficientnet_lite0", 8, (16, 16, 3), **made)
+    start = create_network("efficientnet_lite0", 8, (16, 16, 3), **options)
     recipe = {"outer": 1, "samples": 16, "batch_size": 8, "ema": 0, "optimizer": "adamw"}
     model = adsh.ADSH(8, network=start, recipe=recipe, progress=False).fit(images, np.arange(20) % 2)
     changed = {
@@ -98,17 +98,27 @@ def test_fixed_blocks_of_efficientnet_lite_are_not_trained():
         8, network="efficientnet_lite0", network_options={"weights": None}, recipe={"size": 32, "fixed": 2, "outer": 1}
     ).fit(images, np.arange(20) % 2)
     assert [p.requires_grad for p in by_recipe.network_.parameters()] == [p.requires_grad for p in start.parameters()]
-    with pytest.raises(InputError, match="fixed=99: give how many blocks"):
-        create_network("efficientnet_lite0", 8, (16, 16, 3), weights=None, fixed=99)
+    with pytest.raises(InputError, match="frozen_blocks=99: give the number of blocks"):
+        create_network("efficientnet_lite0", 8, (16, 16, 3), weights=None, frozen_blocks=99)
 
 
-def test_a_way_of_enlarging_that_is_none_is_refused():
-    with pytest.raises(InputError, match="centre=0: give the share of the side to keep"):
-        create_network("dsh_net", 12, (32, 32, 3), centre=0)
-    with pytest.raises(InputError, match="enlarge='nearest': choose bilinear or bicubic"):
-        create_network("dsh_net", 12, (32, 32, 3), enlarge="nearest")
+def test_options_are_taken_by_their_earlier_names_and_saved_under_them():
+    options = {"weights": None, "interpolation": "bicubic", "center_crop_ratio": 0.5, "frozen_blocks": 2}
+    earlier = {"weights": None, "enlarge": "bicubic", "centre": 0.5, "fixed": 2}
+    first, second = (create_network("efficientnet_lite0", 8, (16, 16, 3), **o) for o in (options, earlier))
+    assert first.adsh_spec == second.adsh_spec == {"name": "efficientnet_lite0", "options": earlier}
+    assert repr(first) == repr(second)
+    with pytest.raises(InputError, match="interpolation and enlarge are one option"):
+        create_network("dsh_net", 8, (16, 16, 3), enlarge="bicubic", interpolation="bicubic")
+
+
+def test_an_unknown_interpolation_or_crop_is_refused():
+    with pytest.raises(InputError, match="center_crop_ratio=0: give the share of the side to keep"):
+        create_network("dsh_net", 12, (32, 32, 3), center_crop_ratio=0)
+    with pytest.raises(InputError, match="interpolation='nearest': choose bilinear or bicubic"):
+        create_network("dsh_net", 12, (32, 32, 3), interpolation="nearest")
     with pytest.raises(InputError, match="network 'cnn_f' does not resize images that way"):
-        create_network("cnn_f", 12, (32, 32, 3), enlarge="bicubic")
+        create_network("cnn_f", 12, (32, 32, 3), interpolation="bicubic")
 
 
 def test_the_smallest_network_has_features_too():
@@ -218,7 +228,7 @@ def test_a_network_of_timms_is_wrapped(monkeypatch, tmp_path):
     torch.save(Body().state_dict(), tmp_path / "w.pth")
     assert create_network("timm:known", 6, (32, 32, 3), weights=tmp_path / "w.pth").adsh_weights.complete
     assert asked[-1] == ("known", False, 0)
-    with pytest.raises(InputError, match="'timm:other' cannot be made .Unknown model .other"):
+    with pytest.raises(InputError, match="'timm:other' cannot be created .Unknown model .other"):
         create_network("timm:other", 6, (32, 32, 3))
 
 

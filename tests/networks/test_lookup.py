@@ -1,4 +1,4 @@
-"""A classifier that codes: it decides by the mean over an image and its mirror image, never between two classes."""
+"""A classifier as a hash function: it decides by the mean over an image and its flipped copy, and for one class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adsh.train.loop import network_outputs
 
 
 @pytest.fixture
-def split_minds():
+def halves_that_disagree():
     """A network that sees the left half of an image and the right half apart, and images on which they disagree."""
     torch.manual_seed(0)
     images = torch.rand(40, 3, 8, 8)
@@ -24,8 +24,8 @@ def split_minds():
     return network.eval(), images
 
 
-def test_a_mirrored_query_gets_the_code_of_one_class(split_minds):
-    network, images = split_minds
+def test_a_mirrored_query_gets_the_code_of_one_class(halves_that_disagree):
+    network, images = halves_that_disagree
     plain, mirrored = (network.network(x).detach() for x in (images, images.flip(-1)))
     assert (plain.argmax(1) != mirrored.argmax(1)).any()
     found = torch.cat(list(network_outputs(network, lambda i: images[i], range(40), mirror=True)))
@@ -42,12 +42,12 @@ def test_a_classifier_of_images_gives_no_codes_but_those_of_its_classes():
     assert {tuple(code) for code in unpack(model.encode(images), 16).astype(int)} <= known
 
 
-def test_the_network_within_says_how_many_images_at_once(monkeypatch):
+def test_the_wrapped_network_says_how_many_images_at_once(monkeypatch):
     network = create_network("dsh_net", 4, (32, 32, 3))
-    around = Lookup(network, 4, 8)
-    assert around.evaluation_batch == 32
+    wrapper = Lookup(network, 4, 8)
+    assert wrapper.evaluation_batch == 32
     monkeypatch.setattr(type(network), "evaluation_batch", property(lambda self: 512))  # as once it is on a GPU
-    assert around.evaluation_batch == 512
+    assert wrapper.evaluation_batch == 512
     assert not hasattr(Lookup(torch.nn.Linear(2, 2), 2, 8), "evaluation_batch")
 
 

@@ -117,7 +117,7 @@ def test_files_that_do_not_fit_are_refused_in_words(resnet, published, tmp_path)
     np.savez(tmp_path / "pickled.npz", a=np.array([{}], dtype=object))
     with pytest.raises(InputError, match=r"pickled.npz cannot be read"):
         load_weights(resnet, tmp_path / "pickled.npz")
-    with pytest.raises(InputError, match="no package carries"):
+    with pytest.raises(InputError, match="no package has"):
         create_network("alexnet", 8, SHAPE, weights="pretrained")
     with pytest.raises(InputError, match="weights=3"):
         create_network("tiny", 8, SHAPE, weights=3)

@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 
 import adsh
-from adsh.data import Sized, open_source
+from adsh.data import ResizedDataset, open_source
 from adsh.encoders.base import open_coder
 from adsh.encoders.encoding import Coded
 from adsh.serve.limits import Limits
@@ -60,7 +60,7 @@ def made(tmp_path_factory) -> Made:
         for number in range(12):
             pixels = np.clip(np.array(colour) + rng.normal(0, 30, size=(40, 36, 3)), 0, 255).astype(np.uint8)
             Image.fromarray(pixels).save(folder / "photos" / name / f"{number} é.png")
-    photos = Sized(open_source(str(folder / "photos")), 32)
+    photos = ResizedDataset(open_source(str(folder / "photos")), 32)
     model = adsh.ADSH(24, network="tiny", outer=3, progress=False).fit(photos, save_to=folder / "model")
     codes, vectors = model.codes_and_features(photos)
     about = [

@@ -30,7 +30,7 @@ def export_folder(made, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("exported")
     shutil.copytree(made.model, folder / "model")
-    photos = adsh.data.Sized(adsh.data.open_source(str(made.photos)), 32)
+    photos = adsh.data.ResizedDataset(adsh.data.open_source(str(made.photos)), 32)
     judged = evaluate_model(
         adsh.load(made.model), photos, photos.labels, photos, photos.labels, about={"data": str(made.photos)}
     )
@@ -146,7 +146,7 @@ def test_an_export_is_served_with_the_index_of_its_model(start, made, exported):
 
 
 def test_the_codes_are_those_of_the_model(made, coder):
-    photos = adsh.data.Sized(adsh.data.open_source(str(made.photos)), 32)
+    photos = adsh.data.ResizedDataset(adsh.data.open_source(str(made.photos)), 32)
     images = [Image.open(made.photos / key) for key in photos.keys]
     coded = coder.code(images)
     for image in images:

@@ -67,7 +67,7 @@ def test_encode_gives_the_code_of_adsh_encode(api, made, coder):
     path = next(made.photos.rglob("*.png"))
     answer = api.post("/v1/encode", files={"image": path.read_bytes()}).json()
     model = adsh.load(made.model)
-    pictures = adsh.data.Sized(adsh.data.open_source(str(made.photos)), 32)
+    pictures = adsh.data.ResizedDataset(adsh.data.open_source(str(made.photos)), 32)
     at = list(pictures.keys).index(str(path.relative_to(made.photos)))
     assert answer["code"] == model.encode(pictures.subset(np.array([at])))[0].tobytes().hex()
     assert [value >= 0 for value in answer["outputs"]] == np.unpackbits(

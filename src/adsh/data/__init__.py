@@ -5,7 +5,7 @@ from .dataset import Dataset
 from .duplicates import check_overlap, digests, without_overlap
 from .images.contact_sheet import contact_sheet
 from .images.decode import decode
-from .images.resized import Sized
+from .images.resized import ResizedDataset, Sized
 from .inspect import similar_rate, summary
 from .items import Items, as_items
 from .prepare import Prepared, prepare
@@ -21,6 +21,7 @@ __all__ = [
     "Dataset",
     "Items",
     "Prepared",
+    "ResizedDataset",
     "SequenceDataset",
     "Sized",
     "Split",

@@ -144,7 +144,7 @@ class Items:
                     shown = " and ".join(" x ".join(map(str, size)) for size in sorted(sizes)[:2])
                     raise InputError(
                         f"{self.what} holds images of several sizes, such as {shown}: give them one size with "
-                        "adsh.data.Sized(dataset, 224)"
+                        "adsh.data.ResizedDataset(dataset, 224)"
                     ) from None
                 raise InputError(
                     f"{self.what} cannot be read by index, one array of one shape an item "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..errors import InputError
 from .arrays import ArrayDataset
 from .dataset import Dataset, Subset
-from .images.resized import Sized
+from .images.resized import ResizedDataset
 
 
 def resize_for_model(dataset: Dataset, shape: Sequence[int], workers: int | None = None) -> Dataset:
@@ -36,6 +36,6 @@ def resize_for_model(dataset: Dataset, shape: Sequence[int], workers: int | None
         )
     if shape[0] != shape[1]:
         return dataset  # trained on images that are not square: new ones must have the same shape already
-    resized = Sized(dataset, shape[0])
+    resized = ResizedDataset(dataset, shape[0])
     resized.workers = dataset.workers if workers is None else workers
     return resized

@@ -16,7 +16,7 @@ from .dataset import Dataset
 from .duplicates import Digests, digests
 from .images.cache import InMemory, OnDisk, Store, fingerprint_of_files, needed_bytes
 from .images.decode import Pixels
-from .images.resized import Sized
+from .images.resized import ResizedDataset
 from .readable import check_bad, read_through
 from .splits import Indices
 
@@ -70,7 +70,7 @@ def prepare(
 ) -> Prepared:
     """Reads every image once. Those that cannot be read raise, all counted; with `skip_bad` they are listed.
 
-    size, how    the side of the images, and how they are brought to it: see `Sized`
+    size, how    the side of the images, and how they are brought to it: see `ResizedDataset`
     cache        "ram"; "disk" (in ~/.cache/adsh) or a folder, for later runs too; "none": the files are read again
                  each time. What does not fit is not kept, and `kept` says so
     cache_size   the most to keep, such as "8GB"; half of the free memory, or what is free on the disk, unless given
@@ -83,10 +83,10 @@ def prepare(
         return _as_it_is(dataset)
     if size is None:
         raise InputError(f"{dataset.name} holds images of sizes of their own: give the size to bring them to")
-    sized = Sized(dataset, size, how)
+    sized = ResizedDataset(dataset, size, how)
     sized.workers = dataset.workers if workers is None else workers
     store, kept = _store(dataset, sized, cache, cache_size)
-    read_through(dataset, store, fitted=sized.fitted, workers=sized.workers, progress=progress)
+    read_through(dataset, store, fitted=sized.resized, workers=sized.workers, progress=progress)
     bad = [(dataset.keys[at], reason) for at, reason in store.bad.items()]
     check_bad(dataset.name, len(dataset), bad, skip_bad=skip_bad, least=least)
     ready = sized if store.images is None else CachedImages(store.images, dataset)
@@ -100,7 +100,7 @@ def _as_it_is(dataset: ArrayDataset) -> Prepared:
     return Prepared(dataset, np.arange(len(dataset)), [], found, "in the source's own array")
 
 
-def _store(dataset: Dataset, sized: Sized, cache: str, cache_size: str | int | None) -> tuple[Store, str]:
+def _store(dataset: Dataset, sized: ResizedDataset, cache: str, cache_size: str | int | None) -> tuple[Store, str]:
     """Where the images go, and the reason in words."""
     n, size = len(dataset), sized.size
     needed = needed_bytes(n, size)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ..data.images.decode import as_pixels
-from ..data.images.resized import fit
+from ..data.images.resized import resize_image
 from ..data.reader_pool import in_order, worker_count
 from ..errors import FolderError, InputError, MissingExtraError, first_line
 from ..hamming.bits import bytes_for
@@ -75,7 +75,7 @@ class OnnxCoder:
     def _pixels(self, image: Any, shape: tuple[int, ...]) -> NDArray[np.uint8]:
         pixels = as_pixels(image)
         if self.about.size is not None:
-            return fit(pixels, self.about.size)
+            return resize_image(pixels, self.about.size)
         if pixels.shape != shape:
             raise InputError(
                 f"an image has {pixels.shape[0]} x {pixels.shape[1]} pixels, but the model was fitted on "

@@ -19,7 +19,7 @@ from ..methods.solvers.kernel import Kernel
 from ..methods.solvers.ridge import Linear
 from ..models.inference import seen_by_the_last_layer
 from ..models.protocol import HashModel
-from ..networks.class_lookup import scored
+from ..networks.class_lookup import split_scores
 
 OPSET = 18  # the first that resizes with antialiasing
 
@@ -39,7 +39,7 @@ class NetworkOutputs(nn.Module):
         x = ready(inputs)
         if self.mirror:
             x = torch.cat([x, x.flip(-1)])
-        scores, decide = scored(self.network)
+        scores, decide = split_scores(self.network)
         with seen_by_the_last_layer(self.network) as seen:
             found = (scores(x), *seen)
         if self.mirror:

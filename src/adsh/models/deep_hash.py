@@ -26,7 +26,7 @@ from ..data.loader import Feed
 from ..errors import AdshWarning, InputError
 from ..hamming.bits import Codes, check_bits
 from ..learn import LabelSets
-from ..networks import AS_THEY_ARE, create_network
+from ..networks import create_network, takes_center_crop
 from ..networks.frozen import Frozen
 from ..networks.preprocess import BILINEAR
 from ..train.checkpoint import Checkpoints, found
@@ -278,7 +278,7 @@ class DeepModel(FittedNetwork, Parameters, ABC):
         if len(shape) == 3:
             options |= {"size": recipe.size} if recipe.size else {}
             options |= {"enlarge": recipe.enlarge} if recipe.enlarge != BILINEAR else {}
-            crops = self.network.removeprefix(config.PREFIX) not in AS_THEY_ARE or "centre" in (self.recipe or {})
+            crops = takes_center_crop(self.network) or "centre" in (self.recipe or {})
             options |= {"centre": recipe.centre} if recipe.centre < 1 and crops else {}
             # what a preset leaves as it is must have been trained before
             keep = recipe.fixed and (given.get("weights", True) is not None or "fixed" in (self.recipe or {}))

@@ -37,12 +37,12 @@ class AlexNet(Backbone):
         call_in_files(self, "convolutions", "features")
 
     def body(self, x: Tensor) -> Tensor:
-        """Features of prepared images."""
+        """Return the features of preprocessed images."""
         x = functional.adaptive_avg_pool2d(self.convolutions(x), 6)
         out: Tensor = self.classifier(x.flatten(1))
         return out
 
 
 def build(bits: int, input_shape: tuple[int, ...], size: int | None = 224, dropout: float = 0.5) -> AlexNet:
-    """`alexnet`, with images resized to `size`."""
+    """Create `alexnet`, with images resized to `size`."""
     return AlexNet(bits, size, dropout)

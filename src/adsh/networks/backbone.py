@@ -1,4 +1,4 @@
-"""What the image networks have in common: inputs made ready, features, and the hash layer on top."""
+"""What the image networks have in common: preprocessing, features, and the hash layer on top."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from torch import Tensor, nn
 class Backbone(nn.Module):
     """(b, channels, H, W) images in 0 .. 1 to (b, bits), by way of (b, feature_size) features.
 
-    A subclass sets `preprocess`, the layers and `head`, and says in `body` how prepared images become
-    features. `renames` and `replaced` tell how published weight files name things: pairs of a pattern and its
-    replacement, and the prefix of the last layer, in whose place the hash layer stands.
+    A subclass sets `preprocess`, the layers and `head`, and computes the features of preprocessed images in `body`.
+    `renames` (pairs of a pattern and its replacement) turns the names in published weight files into those of the
+    subclass; `replaced` is the prefix of their last layer, whose place the hash layer takes.
     """
 
     renames: ClassVar[Sequence[tuple[str, str]]] = ()
     replaced: ClassVar[str] = "fc."
-    replays: ClassVar[bool] = True  # its passes can be recorded: they ask nothing of the CPU, and branch on nothing
+    replays: ClassVar[bool] = True  # a step can be captured as a CUDA graph: it neither waits for the GPU nor branches
 
     preprocess: nn.Module
     head: nn.Linear
 
     @property
     def feature_size(self) -> int:
-        """How many numbers `features` gives an image."""
+        """The number of features of an image."""
         return self.head.in_features
 
     @property
     def evaluation_batch(self) -> int:
-        """How many images to code at once: activations of large images fill a small machine's memory."""
+        """How many images to encode at once: activations of large images fill the memory of a small machine."""
         return 512 if self.head.weight.is_cuda else 32
 
     def body(self, x: Tensor) -> Tensor:
-        """Features of prepared images."""
+        """Return the features of preprocessed images."""
         raise NotImplementedError
 
     def features(self, x: Tensor) -> Tensor:
-        """(b, feature_size): what the last layer sees. Call `eval()` first for features to keep."""
+        """Return (b, feature_size), the inputs of the last layer. Call `eval()` first for features to keep."""
         return self.body(self.preprocess(x))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -49,16 +49,16 @@ class Backbone(nn.Module):
 
 
 def call_in_files(network: nn.Module, attribute: str, name: str) -> None:
-    """Has state dicts of `network`, given and taken, call its module `attribute` by another `name`.
+    """Call the module `attribute` of a network by another `name` in its state dicts, both saved and loaded.
 
-    For published names that are taken here: torchvision's `features` are the convolutions alone.
+    For published names that mean something else here: torchvision's `features` are the convolutions alone.
     """
     network.register_state_dict_post_hook(partial(_renamed, attribute, name))  # type: ignore[no-untyped-call]  # torch leaves it untyped
     network.register_load_state_dict_pre_hook(partial(_renamed, name, attribute))  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
 
 def _renamed(old: str, new: str, _: nn.Module, state: dict[str, Any], prefix: str, *__: object) -> None:
-    """Names that begin with `old` begin with `new`, in place and in order."""
+    """Replace the prefix `old` of names by `new`, in place and in order."""
     items, start = list(state.items()), f"{prefix}{old}."
     state.clear()
     for name, tensor in items:
@@ -66,10 +66,10 @@ def _renamed(old: str, new: str, _: nn.Module, state: dict[str, Any], prefix: st
 
 
 def start_convolutions(network: nn.Module) -> None:
-    """Kaiming's start for convolutions, by fan-out; norms at 1 and 0."""
+    """Initialise convolutions by Kaiming's rule with fan-out, and norms at 1 and 0."""
     for layer in network.modules():
         if isinstance(layer, nn.Conv2d):
-            # of a grouped convolution, the outputs that one input value reaches
+            # grouped: only the outputs that one input value reaches
             fan_out = layer.kernel_size[0] * layer.kernel_size[1] * layer.out_channels // layer.groups
             nn.init.normal_(layer.weight, std=(2 / fan_out) ** 0.5)
             if layer.bias is not None:

@@ -1,4 +1,4 @@
-"""A classifier's network as one that codes: the code of the class it finds most probable is looked up."""
+"""A classifier as a hash function: it looks up the code of the most probable class."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-_PARTS = ("calibrate", "features", "head", "preprocess", "adsh_weights")  # of the network within
+_PARTS = ("calibrate", "features", "head", "preprocess", "adsh_weights")  # of the wrapped network
 
 
 class Lookup(nn.Module):
-    """The network's outputs in training; afterwards the code of the largest."""
+    """Gives the class scores in training, and in evaluation the code of the class with the highest score."""
 
     codes: Tensor  # (K, c) of +1/-1
 
@@ -21,12 +21,14 @@ class Lookup(nn.Module):
         self.register_buffer("codes", torch.ones(classes, bits))
         for part in _PARTS:
             if hasattr(network, part):
-                object.__setattr__(self, part, getattr(network, part))  # as parts of its own they would be saved twice
+                object.__setattr__(
+                    self, part, getattr(network, part)
+                )  # as submodules of its own they would be saved twice
 
     @property
     def evaluation_batch(self) -> int:
-        """That of the network within, where it is now."""
-        size: int = self.network.evaluation_batch  # type: ignore[assignment]  # of a network that has none, an error
+        """That of the wrapped network, on the device it is on now."""
+        size: int = self.network.evaluation_batch  # type: ignore[assignment]  # AttributeError where it has none
         return size
 
     def forward(self, x: Tensor) -> Tensor:
@@ -35,14 +37,19 @@ class Lookup(nn.Module):
         return outputs if self.training else self.decide(outputs)
 
     def decide(self, outputs: Tensor) -> Tensor:
-        """(b, c) the codes of the classes with the largest outputs."""
+        """Return (b, c), the codes of the classes with the highest scores."""
         if outputs.shape[1] != len(self.codes):
             raise ValueError(
-                f"{outputs.shape[1]} outputs for {len(self.codes)} label sets: make its last layer so wide"
+                f"the classifier has {outputs.shape[1]} outputs, but there are {len(self.codes)} label sets: make its "
+                f"last layer {len(self.codes)} wide"
             )
         return self.codes[outputs.argmax(dim=1)]
 
 
-def scored(network: nn.Module) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
-    """What gives outputs that may be averaged over an image and its mirror image, and what makes F(x) of their mean."""
+def split_scores(network: nn.Module) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+    """Split F into a module whose outputs may be averaged over an image and its flipped copy, and the rest.
+
+    Returns:
+        The module, which for a `Lookup` gives class scores, and the function from their mean to F(x).
+    """
     return (network.network, network.decide) if isinstance(network, Lookup) else (network, nn.Identity())

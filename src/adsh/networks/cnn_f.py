@@ -1,7 +1,7 @@
 """`cnn_f`: the fast network of Chatfield et al. (2014), which the paper uses. Five convolutions, three linear layers.
 
-It loads `imagenet-vgg-f.mat` as published for MatConvNet, mean image included. What differs from torch's
-habits: pixels are 0 .. 255 less a mean image; poolings pad one row and column at the end; local response
+It loads `imagenet-vgg-f.mat` as published for MatConvNet, mean image included. Unlike torch's usual
+networks: pixels are 0 .. 255 less a mean image; poolings pad one row and column at the end; local response
 normalisation does not divide alpha by the number of channels it sums over.
 """
 
@@ -34,7 +34,7 @@ LAYERS: Sequence[tuple[str, str]] = (
 
 
 class MeanImage(nn.Module):
-    """Images in 0 .. 1 to pixels in 0 .. 255 at the size asked for, less the mean image of the training set."""
+    """Images in 0 .. 1 to pixels in 0 .. 255 at `size`, less the mean image of the training set."""
 
     mean: Tensor
 
@@ -51,7 +51,7 @@ class MeanImage(nn.Module):
 
 
 class ResponseNorm(nn.Module):
-    """x / (kappa + alpha * the sum of squares over five channels) ** beta, with values that files may set."""
+    """x / (kappa + alpha * the sum of squares over five channels) ** beta, with values that weight files may set."""
 
     values: Tensor
 
@@ -92,14 +92,14 @@ class CNNF(Backbone):
         self.head = nn.Linear(4096, bits)
 
     def body(self, x: Tensor) -> Tensor:
-        """Features of prepared images."""
+        """Return the features of preprocessed images."""
         x = functional.adaptive_avg_pool2d(self.convolutions(x), 6)  # 224 pixels give 6 x 6 as they are
         out: Tensor = self.linear(x.flatten(1))
         return out
 
 
 def build(bits: int, input_shape: tuple[int, ...], size: int | None = 224, dropout: float = 0.5) -> CNNF:
-    """`cnn_f`, with images resized to `size`."""
+    """Create `cnn_f`, with images resized to `size`."""
     return CNNF(bits, size, dropout)
 
 

@@ -37,13 +37,13 @@ class DSHNet(Backbone):
                     nn.init.zeros_(layer.bias)
 
     def body(self, x: Tensor) -> Tensor:
-        """Features of prepared images."""
+        """Return the features of preprocessed images."""
         out: Tensor = self.relu(self.linear(self.convolutions(x).flatten(1)))
         return out
 
 
 def build(bits: int, input_shape: tuple[int, ...], size: int = 32) -> DSHNet:
-    """`dsh_net`, with images resized to `size`, a multiple of 8."""
+    """Create `dsh_net`, with images resized to `size`, a multiple of 8."""
     if check_size(size) is None or size % 8:
         raise InputError(f"size={size!r}: dsh_net takes a multiple of 8, 32 and 64 in its paper")
     return DSHNet(bits, size)

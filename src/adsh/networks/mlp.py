@@ -22,7 +22,7 @@ class MLP(nn.Module):
         self.head = nn.Linear(hidden, bits)
 
     def calibrate(self, sample: Tensor) -> None:
-        """Sets the standardisation from a sample of the features."""
+        """Set the standardisation from a sample of the features."""
         self.standardize.calibrate(sample)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -35,5 +35,5 @@ class MLP(nn.Module):
 
 
 def build(bits: int, input_shape: tuple[int, ...], hidden: int = 1024, noise: float = 0.3) -> MLP:
-    """`mlp` for features of this many dimensions."""
+    """Create `mlp` for features of this many dimensions."""
     return MLP(input_shape[0], bits, hidden, noise)

@@ -79,23 +79,23 @@ class ResNet(Backbone):
         self.bn1 = nn.BatchNorm2d(64)
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(3, 2, 1)
-        grown = block.widening
+        widening = block.widening
         self.layer1 = _stage(block, repeats[0], 64, 64, 1)
-        self.layer2 = _stage(block, repeats[1], 64 * grown, 128, 2)
-        self.layer3 = _stage(block, repeats[2], 128 * grown, 256, 2)
-        self.layer4 = _stage(block, repeats[3], 256 * grown, 512, 2)
-        self.head = nn.Linear(512 * grown, bits)
+        self.layer2 = _stage(block, repeats[1], 64 * widening, 128, 2)
+        self.layer3 = _stage(block, repeats[2], 128 * widening, 256, 2)
+        self.layer4 = _stage(block, repeats[3], 256 * widening, 512, 2)
+        self.head = nn.Linear(512 * widening, bits)
         start_convolutions(self)
 
     def body(self, x: Tensor) -> Tensor:
-        """Features of prepared images."""
+        """Return the features of preprocessed images."""
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return x.mean((2, 3))
 
 
 def build(bits: int, input_shape: tuple[int, ...], depth: int, size: int | None = 224) -> ResNet:
-    """A ResNet of this depth, with images resized to `size`."""
+    """Create a ResNet of this depth, with images resized to `size`."""
     return ResNet(bits, depth, size)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-FLOOR = 0.3  # of the overall deviation: a dimension that hardly varies is not blown up to count as much as the rest
+FLOOR = 0.3  # of the overall deviation: so that a dimension that hardly varies does not count as much as the rest
 
 
 class Standardize(nn.Module):
-    """(x - mean) / deviation, dimension by dimension, with the values of a sample of the data."""
+    """(x - mean) / deviation, dimension by dimension, with both estimated on a sample of the data."""
 
     mean: Tensor
     scale: Tensor
@@ -20,7 +20,7 @@ class Standardize(nn.Module):
         self.register_buffer("scale", torch.ones(dimensions))
 
     def calibrate(self, sample: Tensor) -> None:
-        """Takes the values from (b, d) inputs."""
+        """Set mean and scale from (b, d) inputs."""
         variance, mean = torch.var_mean(sample.double(), dim=0, correction=0)
         floor = FLOOR**2 * variance.mean()
         self.mean.copy_(mean)

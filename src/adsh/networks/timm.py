@@ -15,7 +15,7 @@ from .preprocess import IMAGENET_MEAN, IMAGENET_STD, Preprocess, check_size
 class TimmNetwork(Backbone):
     """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the pooled features of timm's network."""
 
-    replays: ClassVar[bool] = False  # not known of timm's
+    replays: ClassVar[bool] = False  # unknown for networks of timm
     renames: ClassVar = ((r"^(?!model\.|head\.(weight|bias)$)", "model."),)
 
     def __init__(self, bits: int, body: nn.Module, width: int, preprocess: Preprocess) -> None:
@@ -24,7 +24,7 @@ class TimmNetwork(Backbone):
         self.head = nn.Linear(width, bits)
 
     def body(self, x: Tensor) -> Tensor:
-        """Features of prepared images."""
+        """Return the features of preprocessed images."""
         out: Tensor = self.model(x)
         return out
 
@@ -32,26 +32,34 @@ class TimmNetwork(Backbone):
 def build(
     bits: int, input_shape: tuple[int, ...], model: str, size: int | str | None = "auto", pretrained: bool = True
 ) -> TimmNetwork:
-    """timm's `model` with the hash layer on top; timm fetches its weights. It resizes to the size timm states."""
+    """Create timm's `model` with a hash layer on top; timm downloads its weights.
+
+    Args:
+        bits: the code length.
+        input_shape: the shape of an item; images of any size are taken.
+        model: a name of `timm.list_models()`.
+        size: the side that images are resized to; by default what timm states, None for no resizing.
+        pretrained: whether to start from timm's weights.
+    """
     timm = _timm(model)
     try:
         body: Any = timm.create_model(model, pretrained=pretrained, num_classes=0)
     except Exception as problem:
         raise InputError(
-            f"network 'timm:{model}' cannot be made ({first_line(problem)}): timm.list_models() has the names, and "
+            f"network 'timm:{model}' cannot be created ({first_line(problem)}): timm.list_models() has the names, and "
             "weights=None starts without a download"
         ) from None
-    stated = getattr(body, "pretrained_cfg", None) or {}
+    config = getattr(body, "pretrained_cfg", None) or {}
     width = getattr(body, "head_hidden_size", None) or body.num_features
-    side = stated.get("input_size", (3, 224, 224))[-1] if size == "auto" else check_size(size)
-    mean, std = stated.get("mean", IMAGENET_MEAN), stated.get("std", IMAGENET_STD)
+    side = config.get("input_size", (3, 224, 224))[-1] if size == "auto" else check_size(size)
+    mean, std = config.get("mean", IMAGENET_MEAN), config.get("std", IMAGENET_STD)
     return TimmNetwork(bits, body, int(width), Preprocess(side, mean, std))
 
 
 def _timm(model: str) -> Any:
     try:
         return import_module("timm")
-    except Exception as problem:  # beside an unlike torch, torchvision fails with errors of all kinds
+    except Exception as problem:  # next to a torch it was not built for, torchvision raises errors of all kinds
         raise MissingExtraError(
             f"network 'timm:{model}' needs timm, which does not import here ({first_line(problem)}): pip install timm"
         ) from None

@@ -1,4 +1,4 @@
-"""`tiny`: three small convolutions, for a CPU, for small pictures and for tests."""
+"""`tiny`: three small convolutions, for a CPU, for small images and for tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Tiny(nn.Module):
 
     @property
     def feature_size(self) -> int:
-        """How many numbers `features` gives an image."""
+        """The number of features of an image."""
         return self.head.in_features
 
     def features(self, x: Tensor) -> Tensor:
@@ -40,5 +40,5 @@ class Tiny(nn.Module):
 
 
 def build(bits: int, input_shape: tuple[int, ...], width: int = 16) -> Tiny:
-    """`tiny` for (H, W, channels) images."""
+    """Create `tiny` for (H, W, channels) images."""
     return Tiny(input_shape[2], bits, width)

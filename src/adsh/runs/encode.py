@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data import Dataset, Sized
+from ..data import Dataset, ResizedDataset
 from ..data.match_input import resize_for_model
 from ..errors import InputError
 from ..hamming.bits import bytes_for
@@ -36,7 +36,7 @@ def items_for(
 ) -> tuple[Dataset, list[tuple[str, str]]]:
     """The items as the model takes them, and with `skip_bad` the key and reason of those that cannot be read."""
     fitted = resize_for_model(dataset, model.input_shape_, workers)
-    if not skip_bad or not isinstance(fitted, Sized):
+    if not skip_bad or not isinstance(fitted, ResizedDataset):
         return fitted, []
     prepared = made_ready(dataset, size=fitted.size, skip_bad=True, workers=workers, reading=reading)
     return prepared.usable(), prepared.bad

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..data import Dataset, Sized, Split, as_items, open_source
+from ..data import Dataset, ResizedDataset, Split, as_items, open_source
 from ..data.fingerprint import differences, fingerprint
 from ..data.match_input import resize_for_model
 from ..errors import InputError
@@ -58,7 +58,7 @@ def open_run(
     if parts is None:
         chosen = protocol or trained.get("protocol", "holdout")
         asked = {name: trained[name] for name in ("cache", "cache_size", "skip_bad", "workers") if name in trained}
-        size = dataset.size if isinstance(dataset, Sized) else None
+        size = dataset.size if isinstance(dataset, ResizedDataset) else None
         prepared = made_ready(source, size=size, **asked)
         seed = trained.get("split_seed", 0) if split_seed is None else split_seed
         dataset, parts = (

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Dataset, Sized
+from ..data import Dataset, ResizedDataset
 from ..data.dataset import Subset
 from ..data.images.decode import SUFFIXES, decode
 from ..data.images.files import ImageFiles
@@ -129,7 +129,7 @@ def add(
         bad: list[tuple[str, str]] = []
         if by_label and not vectors:  # nothing needs to be looked at
             return some, _by_label(model, some), None, bad
-        if isinstance(fitted, Sized):  # read once, all of the block, and what cannot be is told together
+        if isinstance(fitted, ResizedDataset):  # read once, all of the block, and what cannot be is told together
             block = whole.subset(indices)
             prepared = prepare(block, fitted.size, skip_bad=skip_bad, least=0, workers=workers)
             some, bad = prepared.usable(), prepared.bad
@@ -326,7 +326,7 @@ def _origin(dataset: Dataset, at: int) -> tuple[Dataset, int]:
     """The source behind views of it, and the item's number there."""
     if isinstance(dataset, Subset):
         return _origin(dataset.whole, int(dataset.indices[at]))
-    if isinstance(dataset, Sized):
+    if isinstance(dataset, ResizedDataset):
         return _origin(dataset.whole, at)
     if isinstance(dataset, CachedImages):
         return _origin(dataset.source, at)

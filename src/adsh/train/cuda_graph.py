@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from ..networks.backbone import Backbone
-from ..networks.class_lookup import scored
+from ..networks.class_lookup import split_scores
 
 
 def can_be_recorded(network: nn.Module, device: torch.device) -> bool:
     """Whether its forward does nothing that a graph would leave out; and on the first GPU, as torch records there."""
-    network, _ = scored(network)
+    network, _ = split_scores(network)
     known = isinstance(network, Backbone) and network.replays
     return known and device.type == "cuda" and (device.index or 0) == torch.cuda.current_device() == 0
 

@@ -27,7 +27,7 @@ from ..learn.code_table import CodeTable
 from ..learn.objective import Terms
 from ..learn.outputs import load_kernels
 from ..learn.similarity import Indices
-from ..networks.class_lookup import scored
+from ..networks.class_lookup import split_scores
 from .deterministic import Augment, by_part
 from .distributed import World
 from .step import Activation, Step
@@ -161,7 +161,7 @@ def learn(
                 if last or recipe.codes_after == "epoch":
                     if recipe.collect == "fresh":
                         shared = (omega[share] for share in world.shares(m))
-                        scores, _ = scored(network)
+                        scores, _ = split_scores(network)
                         seen = [
                             u for part in shared for u in network_outputs(scores, feed, part, activation=activation)
                         ]
@@ -179,7 +179,7 @@ def learn(
             seconds = time.perf_counter() - started
             if w == recipe.outer - 1:  # what the last step did is in no outputs yet
                 with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=step.bf16):
-                    _check_finite(scored(network.eval())[0](inputs), w, recipe)
+                    _check_finite(split_scores(network.eval())[0](inputs), w, recipe)
             history.append(
                 {
                     "outer": w + 1,
@@ -214,7 +214,7 @@ def network_outputs(
     GPU computes in that.
     """
     network.eval()
-    scores, decide = scored(network)
+    scores, decide = split_scores(network)
     size = int(getattr(network, "evaluation_batch", _EVALUATION_BATCH))  # large images come in smaller batches
     with torch.inference_mode():
         for inputs in _fed(feed, (np.asarray(indices[i : i + size]) for i in range(0, len(indices), size))):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..config import RECORDED, Recipe
 from ..errors import AdshWarning, InputError, first_line
 from ..networks.backbone import Backbone
-from ..networks.class_lookup import scored
+from ..networks.class_lookup import split_scores
 from .cuda_graph import Recorded, can_be_recorded
 from .deterministic import Parts
 from .distributed import World
@@ -207,7 +207,7 @@ class _Sizes:
 
 def _compiled(network: nn.Module, mode: str | None) -> Callable[[Tensor], Tensor]:
     """The network compiled; where it tells its features from its last layer, only these, for codes of any length."""
-    network, _ = scored(network)
+    network, _ = split_scores(network)
     if not isinstance(network, Backbone):  # a user's own may have parts of these names
         compiled: Callable[[Tensor], Tensor] = torch.compile(network, mode=mode)
         return compiled

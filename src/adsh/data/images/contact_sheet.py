@@ -15,7 +15,7 @@ from ...errors import InputError
 from ...utils.files import check_parent, replacing_file
 from ..dataset import Dataset
 from .decode import Pixels
-from .resized import centre, shorter_side
+from .resized import center_crop, resize_shorter_side
 
 _TILE, _GAP, _MARGIN = 72, 6, 24
 _HEAD, _NAME_WIDTH = 64, 260
@@ -108,7 +108,7 @@ def _tile(image: NDArray[Any], name: str) -> Pixels:
     if max(colour.shape[:2]) * 4 <= _TILE:  # a handful of pixels: shown as they are, not blurred
         larger = _TILE // min(colour.shape[:2]) + 1
         colour = colour.repeat(larger, axis=0).repeat(larger, axis=1)
-    return centre(shorter_side(colour, _TILE), _TILE)
+    return center_crop(resize_shorter_side(colour, _TILE), _TILE)
 
 
 def _widest(rows: list[_Row], font: Any) -> int:

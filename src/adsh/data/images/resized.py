@@ -1,4 +1,4 @@
-"""All images of a dataset at one size, as a view: what a network that wants one shape takes."""
+"""All images of a dataset resized to one size, as a view; networks take images of one shape."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from ..dataset import Dataset
 from .decode import MOST_PIXELS, Pixels
 
 
-class Sized(Dataset):
-    """The images of `dataset`, each (size, size, 3), resized by Pillow's bilinear filter with antialiasing.
+class ResizedDataset(Dataset):
+    """The images of another dataset, each (size, size, 3), resized by Pillow's bilinear filter with antialiasing.
 
-    how       "crop": the shorter side becomes `resize` and the centre is cut out; "squash": both sides become
-              `size`, and the shape of things is not kept
-    resize    the shorter side before the cut; `size` unless given (256 before 224 is the usual pair)
+    Args:
+        dataset: images of any sizes.
+        size: the side of the resized images.
+        how: "crop": the shorter side becomes `resize`, and the center is cut out. "squash": both sides become `size`,
+            and the aspect is not kept.
+        resize: the shorter side before the crop; `size` unless given (256 before 224 is the usual pair).
     """
 
     def __init__(self, dataset: Dataset, size: int, how: str = "crop", resize: int | None = None) -> None:
@@ -32,24 +35,27 @@ class Sized(Dataset):
         self.keys, self.test_from, self.workers = dataset.keys, dataset.test_from, dataset.workers
 
     def __getitem__(self, index: int) -> Pixels:
-        return self.fitted(self.whole[index])
+        return self.resized(self.whole[index])
 
     def __getitems__(self, indices: Sequence[int]) -> Pixels:
         images = np.empty((len(indices), self.size, self.size, 3), dtype=np.uint8)
         for at, image in enumerate(self.whole.__getitems__(indices)):
-            images[at] = self.fitted(image)
+            images[at] = self.resized(image)
         return images
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """How long the file of each item is, where items are files."""
+        """Return the file size of each item, where items are files."""
         return self.whole.file_sizes(indices)
 
-    def fitted(self, image: NDArray[Any]) -> Pixels:
-        """An image brought to the size."""
-        return fit(image, self.size, self.how, self.resize, self.name)
+    def resized(self, image: NDArray[Any]) -> Pixels:
+        """Return an image at the size of this dataset."""
+        return resize_image(image, self.size, self.how, self.resize, self.name)
 
 
-def fit(
+Sized = ResizedDataset  # the earlier name, which stays importable
+
+
+def resize_image(
     image: NDArray[Any],
     size: int,
     how: str = "crop",
@@ -58,9 +64,16 @@ def fit(
     *,
     most: int = MOST_PIXELS,
 ) -> Pixels:
-    """One image brought to (size, size, 3), as `Sized` has it; `name` is what errors call its source.
+    """Return one image at (size, size, 3), as `ResizedDataset` resizes it.
 
-    An image so long that more than `most` pixels were left before the cut is refused.
+    Args:
+        image: (H, W, 3) uint8.
+        size, how, resize: as of `ResizedDataset`.
+        name: what errors call the source of the image.
+        most: the pixels that it may have before the crop.
+
+    Raises:
+        InputError: this is no image, or one so long that it would have more than `most` pixels before the crop.
     """
     resize = resize or size
     if image.ndim != 3 or image.dtype != np.uint8 or image.shape[2] != 3:
@@ -68,35 +81,35 @@ def fit(
     height, width = image.shape[:2]
     if how == "crop" and too_long((width, height), resize, most):
         raise InputError(
-            f"an image of {name} has {height:,} x {width:,} pixels, too long to be cut to {size} x "
-            f'{size}: crop it, or take how="squash"'
+            f"an image of {name} has {height:,} x {width:,} pixels, too long to be cropped to {size} x "
+            f'{size}: crop it yourself, or pass how="squash"'
         )
     if how == "squash":
-        return resized(image, size, size)
-    return centre(shorter_side(image, resize), size)
+        return _resized(image, size, size)
+    return center_crop(resize_shorter_side(image, resize), size)
 
 
 def too_long(size: tuple[int, int], resize: int, most: int = MOST_PIXELS) -> bool:
-    """Whether more than `most` pixels are left of a picture whose shorter side is brought to this length."""
+    """Whether an image of this size has more than `most` pixels once its shorter side is resized to this length."""
     return resize**2 * max(size) > most * min(size)
 
 
-def shorter_side(image: Pixels, size: int) -> Pixels:
-    """The image with its shorter side of this length and its shape kept, as torchvision's Resize(size)."""
+def resize_shorter_side(image: Pixels, size: int) -> Pixels:
+    """Return the image with its shorter side of this length and its aspect kept, as torchvision's Resize(size)."""
     height, width = image.shape[:2]
     if height <= width:
-        return resized(image, size, size * width // height)
-    return resized(image, size * height // width, size)
+        return _resized(image, size, size * width // height)
+    return _resized(image, size * height // width, size)
 
 
-def resized(image: Pixels, height: int, width: int) -> Pixels:
-    """The image at this height and width; the same array where it has them already."""
+def _resized(image: Pixels, height: int, width: int) -> Pixels:
+    """Return the image at this height and width; the same array where it has them already."""
     if image.shape[:2] == (height, width):
         return image
     return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR))
 
 
-def centre(image: Pixels, size: int) -> Pixels:
-    """The middle (size, size) of an image that is no smaller, as torchvision's CenterCrop(size)."""
+def center_crop(image: Pixels, size: int) -> Pixels:
+    """Return the middle (size, size) of an image that is no smaller, as torchvision's CenterCrop(size)."""
     top, left = (round((side - size) / 2) for side in image.shape[:2])
     return image[top : top + size, left : left + size]

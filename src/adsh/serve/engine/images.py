@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ...data.images.decode import Pixels, decode
-from ...data.images.resized import fit, too_long
+from ...data.images.resized import resize_image, too_long
 from ...encoders.base import Coder
 from ...errors import InputError
 from ..limits import Limits
@@ -73,7 +73,7 @@ class Pictures:
         except InputError as problem:
             raise InputError(str(problem).replace(": replace it, or leave it out", f": send {_SENT}")) from None
         if self._coder.size:  # what waits is small, whatever was sent
-            pixels = fit(pixels, self._coder.size, name="the request", most=self._limits.max_pixels)
+            pixels = resize_image(pixels, self._coder.size, name="the request", most=self._limits.max_pixels)
         return Image.fromarray(pixels)
 
     def _check_shape(self, size: tuple[int, int]) -> None:
