@@ -41,7 +41,7 @@ test-slow: $(VENV)/.dev  ## run those that only repeat what `make test` checks: 
 	$(PYTEST) -m slow $(ARGS)
 
 coverage: $(VENV)/.dev  ## run all tests and say which lines and branches of src/ they leave out; less than 95 % fails
-	$(PYTEST) --cov --cov-report=term --cov-report=html $(ARGS)
+	ADSH_TEST_FORK=0 $(PYTEST) --cov --cov-report=term --cov-report=html $(ARGS)
 
 $(VENV)/.mutants: $(VENV)/.dev
 	$(PIP) -e '.[mutants]'

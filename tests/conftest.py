@@ -18,6 +18,8 @@ import pytest
 import torch
 from hypothesis import Phase, settings
 
+from . import forked
+
 settings.register_profile("adsh", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(  # make mutants: that an example fails is enough
     "mutants", settings.get_profile("adsh"), max_examples=40, phases=[Phase.explicit, Phase.generate], database=None
@@ -66,7 +68,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _cpu_seconds() -> float:
     """Seconds of processor time that this process and its ended children have used."""
     of = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in of)
+    return sum(usage.ru_utime + usage.ru_stime for usage in of) + sum(forked.cpu_seconds)
 
 
 def _timed(item: pytest.Item, phase: str) -> Iterator[None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from PIL import Image, ImageDraw
 
 import adsh
 
+from .. import forked
 from ..serve.conftest import Process
 
 SERVING = ("fastapi", "uvicorn", "python_multipart", "orjson", "prometheus_client")
@@ -97,7 +97,7 @@ def shown(tmp_path_factory) -> Iterator[Shown]:
         for number in range(14):
             draw(kind, rng).save(photos / kind / f"{number} é#1.png")
     train = ["train", photos, "--network", "tiny", "--bits", "24", "--size", "32", "--out", model]
-    subprocess.run([sys.executable, "-m", "adsh", *map(str, train)], check=True, capture_output=True)
+    forked.run([sys.executable, "-m", "adsh", *map(str, train)], check=True, capture_output=True)
     shutil.copytree(model, bare, ignore=shutil.ignore_patterns("report", "index"))
     adsh.open_index(folder / "empty", bits=24, model=bare).close()
     starts: list[tuple[Any, ...]] = [

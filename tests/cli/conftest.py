@@ -17,6 +17,8 @@ import pytest
 
 from adsh.cli import main
 
+from .. import forked
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -66,11 +68,11 @@ def refused(adsh):
     return run
 
 
-def process(*arguments: object, folder: Path, **options: Any) -> subprocess.Popen[str]:
+def process(*arguments: object, folder: Path, start: Any = forked.Popen, **options: Any) -> subprocess.Popen[str]:
     """adsh in a process of its own, which Ctrl-C stops even where these tests run in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored there, and by children too
     try:
-        return subprocess.Popen(
+        return start(
             [sys.executable, "-m", "adsh", *map(str, arguments)],
             cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}, **options,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 
 import numpy as np
@@ -146,7 +147,7 @@ def test_a_run_asked_to_stop_says_how_to_go_on(tmp_path, wish):
 
 
 def test_a_reader_that_stops_reading_is_no_error(tmp_path):
-    run = process("--help", folder=tmp_path)
+    run = process("--help", folder=tmp_path, start=subprocess.Popen)
     assert run.stdout is not None
     run.stdout.close()
     assert run.wait(timeout=60) == 0

@@ -6,13 +6,13 @@ import errno
 import json
 import os
 import random
-import sys
 import time
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from .conftest import process
 
 WHAT_COUNTS = ("model.safetensors", "codes.safetensors", "row_numbers.npy")
 
@@ -29,44 +29,29 @@ def checkpoints(run: Path) -> list[str]:
     return sorted(path.name for path in (run / "checkpoints").iterdir())
 
 
-def typed(folder: Path, arguments: tuple[object, ...]) -> None:
-    """adsh as typed in that folder, in a process of its own."""
-    import torch
-
-    from adsh.cli import main
-
-    torch.set_num_threads(1)
-    os.chdir(folder)
-    sys.argv = ["adsh", *map(str, arguments)]
-    main()
-
-
 @pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(adsh, blob_file, times):
     folder, outer = blob_file.parent, 20 * times
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["torch._dynamo", "adsh.cli.train", "adsh.runs.train"])  # once, not at each start
     assert adsh(*train("whole", outer)).status == 0
     rng = random.Random(0)
     kills = 0
     while kills < times:
-        run = context.Process(target=typed, args=(folder, train("killed", outer, "--resume")))
-        run.start()
+        run = process(*train("killed", outer, "--resume"), folder=folder)
         if kills % 4:  # once it is under way, or else at any moment, the start included
             log, deadline = folder / "killed/log.jsonl", time.monotonic() + 60
             before = log.stat().st_size if log.exists() else 0
             while not (log.exists() and log.stat().st_size > before):
-                assert run.is_alive()
+                assert run.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.002)
             time.sleep(rng.uniform(0, 0.1))
         else:
             time.sleep(rng.uniform(0, 0.15 * times))
         run.kill()
-        run.join()
-        kills += run.exitcode == -9
-        assert run.exitcode in (-9, 0)
-        if run.exitcode == 0:
+        run.communicate()
+        kills += run.returncode == -9
+        assert run.returncode in (-9, 0)
+        if run.returncode == 0:
             break
     assert adsh(*train("killed", outer, "--resume")).status == 0
     assert kills == times

@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import adsh as package
 
+from .. import forked
 from .conftest import process
 
 OUTER = 40
@@ -40,13 +42,12 @@ def iterations(run: Path) -> int:
 
 
 def workers(pid: int) -> dict[int, int]:
-    """The process of each rank, among those started by this one."""
+    """The process of each rank, among those started by this one; a forked one's rank is in which order it came."""
     found = {}
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+    for at, child in enumerate(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
         values = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
         rank = next((v for v in values if v.startswith(b"RANK=")), None)
-        if rank is not None:
-            found[int(rank.removeprefix(b"RANK="))] = int(child)
+        found[int(rank.removeprefix(b"RANK=")) if rank is not None else at] = int(child)
     return found
 
 
@@ -93,13 +94,14 @@ def test_a_lost_process_ends_the_run_which_goes_on_at_any_number_of_processes(ad
     assert [e["processes"] for e in events if e["event"] in ("start", "resume")] == [2, 4]
 
 
-def test_a_restart_by_torchrun_goes_on_from_the_last_checkpoint(adsh, blob_file):
+@pytest.mark.parametrize("start", [forked.Popen, pytest.param(subprocess.Popen, marks=pytest.mark.slow)])
+def test_a_restart_by_torchrun_goes_on_from_the_last_checkpoint(adsh, blob_file, start):
     folder = blob_file.parent
     assert adsh(*train("whole")).status == 0
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "1"]
     launcher += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", "--monitor-interval", "0.1"]
     arguments = [*launcher, "-m", "adsh", *map(str, train("model"))]
-    run = subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = start(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: iterations(folder / "model") >= 3)
     os.kill(workers(run.pid)[1], signal.SIGKILL)
     out, err = run.communicate(timeout=2 * SOON)

@@ -6,12 +6,12 @@ import json
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import adsh
+from tests import forked
 from tests.index.killed_writer import code
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ def kill_once(folder, seed):
     shutil.rmtree(folder, ignore_errors=True)
     log = folder.with_suffix(".log")
     log.write_text("")
-    writer = subprocess.Popen([sys.executable, "-m", "tests.index.killed_writer", folder, log, str(seed)], cwd=ROOT)
+    writer = forked.Popen([sys.executable, "-m", "tests.index.killed_writer", folder, log, str(seed)], cwd=ROOT)
     try:
         while "{}" not in log.read_text() and writer.poll() is None:
             time.sleep(0.01)

@@ -10,6 +10,7 @@ import pytest
 
 import adsh
 from adsh.index.embedded import index as embedded
+from tests import forked
 from tests.index.cases import keys, random_codes
 from tests.index.kills import ROOT, acknowledged, kill_once
 
@@ -49,7 +50,7 @@ def test_two_processes_read_whole_commits_while_one_writes(tmp_path):
 
     with adsh.open_index(tmp_path / "i", bits=48) as index:
         readers = [
-            subprocess.Popen(
+            forked.Popen(
                 [sys.executable, "-c", READER, tmp_path / "i"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )
             for _ in range(2)
@@ -77,7 +78,7 @@ def test_writers_in_several_processes_take_turns(tmp_path):
                     index.compact()
     """)
     writers = [
-        subprocess.Popen([sys.executable, "-c", script, tmp_path / "i", name], cwd=ROOT, stderr=subprocess.PIPE)
+        forked.Popen([sys.executable, "-c", script, tmp_path / "i", name], cwd=ROOT, stderr=subprocess.PIPE)
         for name in "ab"
     ]
     for writer in writers:

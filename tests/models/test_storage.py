@@ -13,6 +13,8 @@ import adsh
 from adsh.errors import FolderError
 from adsh.utils import files
 
+from .. import forked
+
 
 @pytest.fixture
 def model(blobs):
@@ -285,7 +287,7 @@ def test_a_process_killed_while_saving_leaves_a_whole_model(model, tmp_path):
     script += "while True:\n    m.save(folder)"
     rng = np.random.default_rng(0)
     for _ in range(4):
-        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+        process = forked.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
         process.stdout.readline()
         time.sleep(rng.uniform(0.01, 0.2))
         os.kill(process.pid, signal.SIGKILL)

@@ -24,6 +24,8 @@ from adsh.encoders.base import open_coder
 from adsh.encoders.encoding import Coded
 from adsh.serve.limits import Limits
 
+from .. import forked
+
 NEEDED = ("fastapi", "uvicorn", "python_multipart", "orjson", "prometheus_client", "httpx2")
 COLOURS = {"red": (200, 40, 40), "green": (40, 180, 60), "blue": (50, 60, 200)}
 
@@ -138,7 +140,8 @@ class Process:
     def __init__(self, *arguments: object, log: Path, program: tuple[str, str] = ("-m", "adsh")) -> None:
         self.log = log
         with log.open("wb") as errors:
-            self.process = subprocess.Popen(
+            start = forked.Popen if program == ("-m", "adsh") else subprocess.Popen
+            self.process = start(
                 [sys.executable, *program, "serve", *map(str, arguments), "--port", "0", "--json"],
                 stdout=subprocess.PIPE, stderr=errors, text=True,
                 env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"},

@@ -6,7 +6,6 @@ import io
 import json
 import re
 import struct
-import subprocess
 import sys
 import zlib
 
@@ -18,6 +17,7 @@ from adsh.serve.http.api_page import page
 from adsh.serve.limits import Limits
 from adsh.serve.middleware.security import check_token, is_loopback
 
+from .. import forked
 from .conftest import png
 
 EVERYTHING = [
@@ -106,7 +106,7 @@ def test_what_a_proxy_passes_on_needs_a_token_or_a_word(start):
 @pytest.mark.parametrize("seconds", ["nan", "inf"])
 def test_seconds_that_are_no_number_are_refused_in_one_line(made, seconds):
     command = ["serve", str(made.model), str(made.index), "--port", "0", f"--max-seconds={seconds}"]
-    done = subprocess.run([sys.executable, "-m", "adsh", *command], capture_output=True, text=True, timeout=60)
+    done = forked.run([sys.executable, "-m", "adsh", *command], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert "max-seconds" in done.stderr

@@ -2,52 +2,73 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import torch
-import torch.multiprocessing
 
 from adsh.errors import InputError
 from adsh.train.batch_sync import WholeBatch
 from adsh.train.distributed import World
 
-from .distributed_cases import CASES, EXACT, all_cases, ended, given_in_parts, left_by
+from .. import forked
+from .distributed_cases import CASES, EXACT, ended, given_in_parts, left_by
 
-SIZES = (2, 4)
+FEW = ("single", "convolutions", "convolutions_in_parts", "given_in_parts")
+PROGRAM = """
+import sys, pathlib
+from tests.train.distributed_cases import run_cases
+run_cases(int(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4:])
+"""
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """Every case, run by 2 and by 4 processes."""
-    folder = tmp_path_factory.mktemp("spread")
-    for size in SIZES:
-        torch.multiprocessing.spawn(all_cases, (size, folder), nprocs=size)
-    return folder
+def run_by(tmp_path_factory):
+    """run_by(size, slow) gives the folder of what so many processes left: of 4, all cases only where it may be slow."""
+    folders = {}
+
+    def runs(size, slow):
+        cases = FEW if size == 4 and not slow else (*CASES, *EXACT)
+        if (size, cases) not in folders:
+            folders[size, cases] = folder = tmp_path_factory.mktemp("spread")
+            processes = [
+                forked.Popen([sys.executable, "-c", PROGRAM, str(rank), str(size), folder, *cases], cwd=forked.ROOT)
+                for rank in range(size)
+            ]
+            assert [process.wait(240) for process in processes] == [0] * size
+        return folders[size, cases]
+
+    return runs
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_any_number_of_processes_gives_the_codes_and_weights_of_one(runs, case):
-    one = ended(case)
-    for size in SIZES:
-        first = dict(np.load(runs / f"{case}-{size}-0.npz"))
-        np.testing.assert_array_equal(first["codes"], one["codes"])
-        for name in one:
-            np.testing.assert_allclose(first[name], one[name], atol=1e-5, rtol=1e-5, err_msg=name)
-        for rank in range(1, size):
-            other = dict(np.load(runs / f"{case}-{size}-{rank}.npz"))
-            assert all(np.array_equal(other[name], first[name]) for name in one), "the processes differ"
+def sizes(cases):
+    """Every case in 2 processes and in 4; the latter is slow for most."""
+    four = [pytest.param(case, 4, case not in FEW, marks=() if case in FEW else pytest.mark.slow) for case in cases]
+    return [*((case, 2, False) for case in cases), *four]
 
 
-@pytest.mark.parametrize("case", EXACT)
-def test_parts_give_the_same_bits_in_any_number_of_processes(runs, case):
-    one = ended(case)
-    for size in SIZES:
-        for rank in range(size):
-            same_bits(dict(np.load(runs / f"{case}-{size}-{rank}.npz")), one)
+@pytest.mark.parametrize(("case", "size", "slow"), sizes(CASES))
+def test_any_number_of_processes_gives_the_codes_and_weights_of_one(run_by, case, size, slow):
+    one, folder = ended(case), run_by(size, slow)
+    first = dict(np.load(folder / f"{case}-{size}-0.npz"))
+    np.testing.assert_array_equal(first["codes"], one["codes"])
+    for name in one:
+        np.testing.assert_allclose(first[name], one[name], atol=1e-5, rtol=1e-5, err_msg=name)
+    for rank in range(1, size):
+        other = dict(np.load(folder / f"{case}-{size}-{rank}.npz"))
+        assert all(np.array_equal(other[name], first[name]) for name in one), "the processes differ"
 
 
-def test_a_run_in_parts_goes_on_in_another_number_of_processes_to_the_same_bits(runs):
-    folder = runs / "checkpoints-4"
+@pytest.mark.parametrize(("case", "size", "slow"), sizes(EXACT))
+def test_parts_give_the_same_bits_in_any_number_of_processes(run_by, case, size, slow):
+    one, folder = ended(case), run_by(size, slow)
+    for rank in range(size):
+        same_bits(dict(np.load(folder / f"{case}-{size}-{rank}.npz")), one)
+
+
+def test_a_run_in_parts_goes_on_in_another_number_of_processes_to_the_same_bits(run_by):
+    folder = run_by(4, False) / "checkpoints-4"
     max(folder.glob("*.safetensors")).unlink()  # back to the one before
     same_bits(left_by(given_in_parts(checkpoints=folder, resume=True)), ended("given_in_parts"))
 
