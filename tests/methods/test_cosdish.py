@@ -5,7 +5,7 @@ import pytest
 
 from adsh.labels import LabelSets
 from adsh.methods import create
-from adsh.methods.base import signs_of
+from adsh.methods.arrays import signs_of
 from adsh.methods.cosdish import SimilarityOfSets, gram, one_round, rest_codes, sampled_codes
 from adsh.methods.solvers.binary_quadratic import clustered, improve, large_signs, values
 

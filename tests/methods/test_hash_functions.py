@@ -7,7 +7,7 @@ import pytest
 
 from adsh.errors import InputError, MissingExtraError
 from adsh.methods import create
-from adsh.methods.base import signs_of
+from adsh.methods.arrays import signs_of
 from adsh.methods.solvers.ridge import moments, ridge_hash
 from adsh.methods.solvers.trees import TreeFitter
 

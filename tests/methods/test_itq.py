@@ -6,7 +6,7 @@ import pytest
 from adsh.errors import InputError
 from adsh.hamming.bits import pack
 from adsh.methods import create
-from adsh.methods.base import signs_of
+from adsh.methods.arrays import signs_of
 from adsh.methods.itq import nearest_rotation, quantisation_error, random_rotation
 
 from .judge import all_signs, mean_average_precision

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from adsh.errors import FolderError, NotFittedError
 from adsh.methods import DEEP, METHODS, create, load
-from adsh.methods.storage import options
 
 OPTIONS = {
     "sdh": {"anchors": 40, "rounds": 2},
@@ -27,8 +28,8 @@ def test_a_saved_method_codes_as_before(name, blobs, tmp_path):
     again = load(tmp_path / "saved")
     assert type(again) is type(method)
     assert (again.bits, again.whole, again.history_) == (8, method.whole, method.history_)
-    assert options(again) == options(method)
-    assert {**options(again), **made} == options(again)
+    assert again.options == method.options
+    assert {**again.options, **made} == again.options
     np.testing.assert_array_equal(again.database_codes_, method.database_codes_)
     np.testing.assert_array_equal(again.encode(blobs[0]), method.encode(blobs[0]))
     again.save(tmp_path / "saved")  # over itself
@@ -57,17 +58,17 @@ def test_what_cannot_be_loaded_is_refused(blobs, tmp_path):
     text = (folder / "config.json").read_text()
     for wrong, message in (
         ("{", "cannot be read"),
-        (json.dumps({**json.loads(text), "functions": {"fit": "linear"}}), "not a whole saved method"),
+        (json.dumps({**json.loads(text), "functions": {"fit": "linear"}}), "not a whole adsh model"),
     ):
         (folder / "config.json").write_text(wrong)
         with pytest.raises(FolderError, match=message):
             load(folder)
     (folder / "config.json").write_text(json.dumps({**json.loads(text), "version": 99}))
-    with pytest.raises(FolderError, match="fit again"):
+    with pytest.raises(FolderError, match="upgrade adsh"):
         load(folder)
     (folder / "config.json").write_text(text)
     (folder / "arrays.safetensors").write_bytes(b"short")
-    with pytest.raises(FolderError, match="not a whole saved method"):
+    with pytest.raises(FolderError, match="not a whole adsh model"):
         load(folder)
 
 
@@ -80,3 +81,14 @@ def test_a_model_of_the_other_kind_is_replaced_whole(blobs, tmp_path):
     create("itq", bits=4).fit(blobs[0]).save(folder)
     assert load(folder).name == "itq"
     assert sorted(path.name for path in folder.iterdir()) == ["arrays.safetensors", "config.json"]
+
+
+@pytest.mark.parametrize("name", ["itq", "dsh_d"])
+@pytest.mark.parametrize("loader", ["adsh.load", "adsh.methods.load"])
+def test_a_fresh_process_finds_the_method_by_its_name(name, loader, blobs, tmp_path):
+    create(name, bits=4, progress=False, **({"outer": 1, "device": "cpu"} if name in DEEP else {})).fit(
+        *blobs, save_to=tmp_path / "saved"
+    )
+    program = f"import adsh; model = {loader}({str(tmp_path / 'saved')!r}); print(model.name, model.use_full_database)"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert told.split() == [name.removesuffix("_d"), str(name.endswith("_d"))]

@@ -6,7 +6,7 @@ import pytest
 from adsh.errors import InputError
 from adsh.labels import LabelSets
 from adsh.methods import create
-from adsh.methods.base import signs_of, tags_of_sets
+from adsh.methods.arrays import signs_of, tags_of_sets
 from adsh.methods.sdh import SDH
 from adsh.methods.solvers.coordinate_descent import descend, descent_objective
 from adsh.methods.solvers.kernel import Anchors

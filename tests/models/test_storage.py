@@ -153,7 +153,7 @@ def test_a_full_disk_is_told_before_training_and_keeps_the_old_model(model, blob
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("adsh.models.storage.np.save", full)  # fills up half-way through
+    monkeypatch.setattr("numpy.save", full)  # fills up half-way through
     other = adsh.ADSH(12, outer=1, samples=60, seed=4).fit(*blobs)
     with pytest.raises(FolderError, match="no space is left.*kept"):
         other.save(tmp_path / "m")

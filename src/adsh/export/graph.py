@@ -86,6 +86,9 @@ class KernelOutputs(nn.Module):
         return (torch.exp(squares.clamp(min=0) * (-0.5 / self.spread**2)) @ self.weights,)
 
 
+_FUNCTIONS: dict[str, Any] = {Linear.kind: LinearOutputs, Kernel.kind: KernelOutputs}
+
+
 class Coding(nn.Module):
     """Packed codes beside the outputs: `hamming.bits.pack` in torch."""
 
@@ -110,12 +113,10 @@ def coding_of(model: HashModel) -> Coding:
     if model.network_ is not None:
         return Coding(NetworkOutputs(model.network_, model.flip_tta), model.bits)
     function = model.hash_
-    if isinstance(function, Linear):
-        return Coding(LinearOutputs(function), model.bits)
-    if isinstance(function, Kernel):
-        return Coding(KernelOutputs(function), model.bits)
+    if function.kind in _FUNCTIONS:
+        return Coding(_FUNCTIONS[function.kind](function), model.bits)
     raise InputError(
-        f"{model.name} codes by {type(function).__name__.lower()}, which are not exported: models with a network, a "
+        f"{model.name} codes by {function.kind}, which are not exported: models with a network, a "
         "linear function or a kernel are"
     )
 

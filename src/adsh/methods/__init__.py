@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, first_line
+from ..models.registry import register_model
+from ..models.storage import read_model
 
 DEEP = ("dsh", "dsh_d", "dhn", "dhn_d", "dpsh", "dpsh_d", "classifier", "classifier_d")  # those with a network
 METHODS = (
@@ -35,6 +38,8 @@ def create(name: str, *, bits: int, **options: Any) -> Any:
 
 def load(folder: str | Path) -> Any:
     """A fitted method from the folder that its `save` wrote."""
-    from ..models.adsh import load as read
+    return read_model(Path(folder))
 
-    return read(folder)
+
+for _name in METHODS:
+    register_model(_name, partial(create, _name))

@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,38 +20,27 @@ from ..data.fingerprint import Fingerprint, fingerprint
 from ..errors import InputError, NotFittedError
 from ..hamming.bits import Codes, bytes_for, check_bits, pack
 from ..labels import LabelSets
-from ..learn.similarity import SharedTags
+from ..models.parameters import constructor_parameters
+from ..models.protocol import Record
+from ..models.storage import check_target
 from ..utils.arrays import unique_rows
 from ..utils.progress import Progress
-
-Floats = NDArray[np.float32] | NDArray[np.float64]
-Signs = NDArray[np.int8]  # (n, c) of +1/-1
-Indices = NDArray[np.int64]
-Record = dict[str, float]
+from .arrays import Indices, Signs
+from .hash_function import HashFunction
+from .state import save
+from .validation import check_labels, check_seed, check_train
 
 _BLOCK = 4096  # items at a time
 
 
-class HashFunction(Protocol):
-    """What codes any point: bit k is 1 where output k is not negative."""
-
-    width: int  # features of a point
-
-    def outputs(self, X: NDArray[np.float32]) -> Floats:
-        """(n, c) real outputs of (n, d) features."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All it has learned, to be saved; the class's `from_arrays` makes it again."""
-
-
-class Method(ABC):
+class FeatureMethod(ABC):
     """A method to be fitted. With `whole` (the -D variants) it learns from all of Y and keeps the codes it learned."""
 
     name: ClassVar[str]
     needs_labels: ClassVar[bool] = True
 
     hash_: HashFunction
-    database_hash_: HashFunction  # where the database has a hash function of its own
+    database_hash_: HashFunction | None = None  # where the database has a hash function of its own
     database_codes_: Codes  # of all of Y
     history_: list[Record]  # one a round: outer, its number (0 for the start), loss, and the seconds it took
     seconds_: dict[str, float]  # how long learning the codes, learning the hash function and coding Y took
@@ -92,8 +81,6 @@ class Method(ABC):
         `callback` gets the record of each round; where it has a method `started`, that gets the facts of the run
         first. `save_to` is checked before learning starts, and written after it.
         """
-        from .storage import check_target, options
-
         self._watchers = [Progress(self.progress), *([] if callback is None else [callback])]
         check_bits(self.bits)
         rng = np.random.default_rng(check_seed(self.seed))
@@ -112,7 +99,7 @@ class Method(ABC):
         self._tell("started", {
             "device": self.device_, "items": "images" if len(items.shape) == 3 else "items", "points": len(items),
             "rows": len(chosen) if known is None else len(np.unique(known.ids[chosen])), "bits": self.bits, "done": 0,
-            "recipe": {"outer": self._rounds(), **options(self)}, "data": self.fingerprint_, "weights": None,
+            "recipe": {"outer": self._rounds(), **self.options}, "data": self.fingerprint_, "weights": None,
         })  # fmt: skip
         X = _flat(items, chosen)
         self.history_ = []
@@ -123,7 +110,7 @@ class Method(ABC):
         self.hash_ = self._learn_hash(X, signs)
         self._tell("phase", f"coding {len(items):,} items")
         fitted = time.perf_counter()
-        codes = self._coded(items, getattr(self, "database_hash_", self.hash_))
+        codes = self._coded(items, self.database_hash_ or self.hash_)
         if self.whole:
             codes[chosen] = pack(signs)
         self.database_codes_ = codes
@@ -165,6 +152,12 @@ class Method(ABC):
         raise InputError(f"{self.name} has no codes for labels: encode the items themselves with encode()")
 
     @property
+    def options(self) -> dict[str, Any]:
+        """The constructor's arguments besides bits, `whole` and progress, by name."""
+        names = set(constructor_parameters(type(self))) - {"bits", "whole", "progress"}
+        return {name: getattr(self, name) for name in sorted(names)}
+
+    @property
     def use_full_database(self) -> bool:
         """Whether it learns from all of Y and keeps the codes it learned."""
         return self.whole
@@ -204,9 +197,7 @@ class Method(ABC):
 
     def save(self, folder: str | Path) -> None:
         """Writes the fitted method to a folder, which `adsh.methods.load` reads."""
-        from .storage import write
-
-        write(self, folder)
+        save(self, Path(folder))
 
     @abstractmethod
     def _learn_codes(self, X: NDArray[np.float32], labels: LabelSets | None, rng: np.random.Generator) -> Signs:
@@ -239,68 +230,6 @@ class Method(ABC):
         for watcher in self._watchers:
             if hasattr(watcher, what):
                 getattr(watcher, what)(told)
-
-
-def check_labels(labels: Any, points: int, chosen: Indices, name: str) -> LabelSets:
-    """The labels of Y, once it is known that a method can learn from those of the chosen items."""
-    if labels is None:
-        raise InputError(f"{name} learns from labels, and none are given: call fit(Y, labels)")
-    known = LabelSets.of(labels)
-    if len(known) != points:
-        raise InputError(f"{len(known)} labels are given for {points} items of Y: give one an item")
-    held = np.unique(known.ids[chosen]).astype(np.int64)
-    held = held[~known.empty[held]]
-    if not len(held) or SharedTags(known, known).all_similar(held, held):
-        raise InputError(
-            f"the {len(chosen)} training items hold no two of different labels: {name} needs similar and "
-            "dissimilar pairs, so give items of at least two classes"
-        )
-    return known
-
-
-def check_seed(seed: object) -> int:
-    """The seed as an int, or an error."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed={seed!r}: give a whole number of at least 0")
-    return int(seed)
-
-
-def check_count(value: object, name: str, least: int = 1) -> None:
-    """Raises unless an option is a whole number of at least so much."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name}={value!r}: give a whole number of at least {least}")
-
-
-def check_train(train: Any, points: int) -> Indices:
-    """Ascending indices of the items to learn from; all of them for None."""
-    if train is None:
-        return np.arange(points)
-    indices = np.asarray(train)
-    if indices.ndim != 1 or indices.dtype.kind not in "iu" or not len(indices):
-        raise InputError(f"train has shape {indices.shape} and type {indices.dtype}: give the indices of items of Y")
-    if indices.min() < 0 or indices.max() >= points:
-        odd = indices[(indices < 0) | (indices >= points)][0]
-        raise InputError(f"train holds {odd}, but Y has {points} items: give indices from 0 to {points - 1}")
-    return np.unique(indices).astype(np.int64)
-
-
-def signs_of(values: Floats, before: Signs | None = None) -> Signs:
-    """+1/-1, never 0: where a value is 0 the bit stays what it was `before`, or is +1."""
-    signs = np.where(values >= 0, 1, -1).astype(np.int8)
-    return signs if before is None else np.where(values == 0, before, signs)
-
-
-def in_order(ids: NDArray[np.int64]) -> Indices:
-    """The label sets as they first occur, whatever their numbers: how labels are written decides nothing."""
-    used, first = np.unique(ids, return_index=True)
-    return used[np.argsort(first)]
-
-
-def tags_of_sets(labels: LabelSets) -> NDArray[np.float64]:
-    """(K, L) multi-hot: the tags of each label set."""
-    hot = np.zeros((labels.set_count, len(labels.names)))
-    hot[np.repeat(np.arange(labels.set_count), np.diff(labels.starts)), labels.tags] = 1.0
-    return hot
 
 
 def _flat(items: Items, indices: Indices) -> NDArray[np.float32]:

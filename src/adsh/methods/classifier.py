@@ -23,7 +23,7 @@ from ..hamming.bits import Codes, pack
 from ..labels import LabelSets
 from ..learn import LearnedCodes
 from ..networks.class_lookup import Lookup
-from .base import Indices, Signs, in_order, signs_of
+from .arrays import Indices, Signs, in_order, signs_of
 from .deep_baseline import Networked
 from .training_points import TrainingPoints
 

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags, sum_by
-from .base import Signs, check_count, signs_of
+from .arrays import Signs, signs_of
 from .solvers.binary_quadratic import large_signs
 from .two_step import TwoStep
+from .validation import check_count
 
 Doubles = NDArray[np.float64]
 _NOTHING = 1e-9  # of the largest pull: a tie up to rounding

@@ -22,9 +22,9 @@ from ..labels import LabelSets
 from ..learn import LearnedCodes
 from ..models.deep_hash import DeepModel
 from ..train.loop import Record
-from .base import Indices, check_labels, check_train
-from .solvers.ridge import check_penalty
+from .arrays import Indices
 from .training_points import BatchSlopes, TrainingPoints
+from .validation import check_labels, check_penalty, check_train
 
 
 class Networked(DeepModel):

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags
-from .base import HashFunction, Signs, check_count, in_order, signs_of
+from .arrays import Signs, in_order, signs_of
+from .hash_function import HashFunction
 from .solvers.graph_cut import Integers, least_cost, load_scipy
 from .two_step import TwoStep
+from .validation import check_count
 
 Floats = NDArray[np.float32]
 

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..labels import LabelSets
-from .base import Method, Signs, check_count, signs_of
+from .arrays import Signs, signs_of
+from .base import FeatureMethod
 from .solvers.ridge import Linear, principal_axes
+from .validation import check_count
 
 Floats = NDArray[np.float32]
 
 
-class ITQ(Method):
+class ITQ(FeatureMethod):
     """`rounds` of alternation from a random rotation. The objective is the mean error |b - v R|^2 of a point."""
 
     name = "itq"

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags
-from .base import Signs, check_count, signs_of
-from .solvers.ridge import check_penalty, principal_axes
+from .arrays import Signs, signs_of
+from .solvers.ridge import principal_axes
 from .two_step import TwoStep
+from .validation import check_count, check_penalty
 
 Doubles = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags
-from .base import Signs
+from .arrays import Signs
 from .linear_bits import LinearBits, linear_bit, signs, unstandardised, with_constant
 from .solvers.pair_loss import best_threshold, gains, objective
 from .solvers.ridge import Linear, moments

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags
-from .base import Signs, in_order
+from .arrays import Signs, in_order
 from .linear_bits import LinearBits, linear_bit, products, signs, unstandardised, with_constant
 from .solvers.pair_loss import best_threshold, gains, objective
 from .solvers.ridge import Linear, moments

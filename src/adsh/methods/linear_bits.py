@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Method, check_count
+from .base import FeatureMethod
 from .solvers.hinge import fit_hinge
-from .solvers.ridge import Linear, check_penalty
+from .solvers.ridge import Linear
+from .validation import check_count, check_penalty
 
 Floats = NDArray[np.float32]
 
 
-class LinearBits(Method):
+class LinearBits(FeatureMethod):
     """`rounds` over the bits on blocks of `block` points; a bit's two sides alternate `alternations` times."""
 
     default_block: ClassVar[int]

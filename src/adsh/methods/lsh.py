@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..labels import LabelSets
-from .base import Method, Signs, signs_of
+from .arrays import Signs, signs_of
+from .base import FeatureMethod
 from .solvers.ridge import Linear
 
 Floats = NDArray[np.float32]
 
 
-class LSH(Method):
+class LSH(FeatureMethod):
     """`bits` hyperplanes drawn from a normal distribution, through the mean of the training items. Labels are not read.
 
     There are no rounds: the history is empty.

@@ -20,16 +20,18 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..labels import LabelSets
 from ..learn.similarity import sum_by
-from .base import Method, Signs, check_count, signs_of, tags_of_sets
+from .arrays import Signs, signs_of, tags_of_sets
+from .base import FeatureMethod
 from .solvers.coordinate_descent import descend
 from .solvers.kernel import Anchors, Kernel
-from .solvers.ridge import check_penalty, product, solve_ridge
+from .solvers.ridge import product, solve_ridge
+from .validation import check_count, check_penalty
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 
-class SDH(Method):
+class SDH(FeatureMethod):
     """Options: `anchors`, `rounds`, `sweeps` a round over the bits, and the weights lambda, nu and delta."""
 
     name = "sdh"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..labels import LabelSets
-from .base import Indices, tags_of_sets
+from .arrays import Indices, tags_of_sets
 
 _WATCHED = 2048  # sampled points at most whose pairs make up the objective of the history
 

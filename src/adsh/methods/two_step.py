@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .base import HashFunction, Method, Signs, check_count, check_seed
-from .solvers.ridge import Linear, check_penalty, ridge_hash
+from .arrays import Signs
+from .base import FeatureMethod
+from .hash_function import HashFunction
+from .solvers.ridge import Linear, ridge_hash
 from .solvers.trees import TreeFitter, Trees, load_lightgbm
+from .validation import check_count, check_penalty, check_seed
 
 
-class TwoStep(Method):
+class TwoStep(FeatureMethod):
     """`hash_function` is "trees" (`trees` of `depth` a bit, as in the paper) or "ridge" (linear, with `penalty`)."""
 
     def __init__(

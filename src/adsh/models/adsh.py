@@ -22,7 +22,8 @@ from ..learn.learned_codes import NewLabels
 from ..learn.objective import Terms
 from ..train.loop import Record, Slopes
 from .deep_hash import DeepModel, Indices
-from .storage import read
+from .registry import register_model
+from .storage import read_model
 
 
 class ADSH(DeepModel):
@@ -49,8 +50,6 @@ class ADSH(DeepModel):
 
     name = "adsh"
     codes_labels = True
-
-    _new_labels: NewLabels | None
 
     def __init__(
         self,
@@ -228,12 +227,15 @@ class ADSH(DeepModel):
         return {} if new is None else {"database": new.database.names, "queries": new.queries.names}
 
 
+register_model(ADSH.name, ADSH)
+
+
 def load(folder: str | Path, *, network: nn.Module | None = None, device: str | None = None) -> Any:
     """The model saved in `folder`, ADSH or another method.
 
     `network` is needed where it was fitted with a module of the user's own.
     """
-    return read(Path(folder), network=network, device=device)
+    return read_model(Path(folder), network=network, device=device)
 
 
 def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:

@@ -25,7 +25,8 @@ from ..data.fingerprint import Fingerprint
 from ..data.loader import Feed
 from ..errors import AdshWarning, InputError
 from ..hamming.bits import Codes, check_bits
-from ..learn import LabelSets
+from ..labels import LabelSets
+from ..learn.learned_codes import NewLabels
 from ..networks import create_network, takes_center_crop
 from ..networks.frozen import Frozen
 from ..networks.preprocess import BILINEAR
@@ -38,8 +39,8 @@ from ..utils.device import choose_device, one_thread, threads_for
 from ..utils.progress import Progress, told_both
 from .fitted_network import FittedNetwork
 from .inference import encode, told_weights, try_out
+from .network_state import check_target, save
 from .parameters import Parameters
-from .storage import check_target, write
 
 Indices = NDArray[np.int64]
 T = TypeVar("T")
@@ -82,6 +83,7 @@ class DeepModel(FittedNetwork, Parameters, ABC):
 
     fitted_params_: dict[str, Any]  # as they were when fit was called
     fingerprint_: Fingerprint  # of the data of the fit
+    _new_labels: NewLabels | None = None  # what `code_for` needs, where the method has codes for labels
 
     def _train(
         self,
@@ -186,7 +188,7 @@ class DeepModel(FittedNetwork, Parameters, ABC):
     def save(self, folder: str | Path) -> None:
         """Writes the model into a folder, whole or not at all; an older model there is replaced."""
         self._check_fitted()
-        write(self, Path(folder))
+        save(self, Path(folder))
 
     @abstractmethod
     def fit(self, Y: Any, labels: Any = None, *, callback: Any = None, save_to: str | Path | None = None) -> Self:

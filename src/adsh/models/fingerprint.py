@@ -9,18 +9,18 @@ from typing import Any
 
 from ..errors import InputError
 from ..utils.files import digest, find_whole
-from .storage_format import ARRAYS, CONFIG, METHOD_FORMAT, WEIGHTS, holds_model, kind_of
+from .storage_format import ARRAYS, CONFIG, FUNCTION_FORMAT, WEIGHTS, format_of
 
 
 def model_fingerprint(model: Any) -> str:
     """The fingerprint of a model folder, of a model in memory, or a text that stands for a model of another kind."""
     if isinstance(model, str | Path):
         folder = Path(model)
-        if holds_model(folder):
-            whole = find_whole(folder)
-            if kind_of(folder) == METHOD_FORMAT:
-                return digest(whole / ARRAYS)
-            config = json.loads((whole / CONFIG).read_text(encoding="utf-8"))
+        storage_format = format_of(folder)
+        if storage_format is FUNCTION_FORMAT:
+            return digest(find_whole(folder) / ARRAYS)
+        if storage_format is not None:
+            config = json.loads((find_whole(folder) / CONFIG).read_text(encoding="utf-8"))
             return str(config["files"][WEIGHTS]["sha256"])
         if isinstance(model, Path) or folder.is_dir() or not model.strip():
             raise InputError(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
-from ..runs.run_dir import RunFolder
-from ..utils.files import find_whole
-from .storage_format import ARRAYS, CONFIG, METHOD_FORMAT, checked_config, kind_of
+from ..utils.files import find_file, find_whole, read_toml
+from .storage_format import ARRAYS, FUNCTION_FORMAT, RUN, read_config
 
 
 def model_info(folder: Path) -> dict[str, Any]:
     """Facts for a person: sizes, network, training, and the run behind it."""
-    if kind_of(folder) == METHOD_FORMAT:
-        return _with_run(folder, _method_info(folder))
-    config = checked_config(find_whole(folder))
+    storage_format, config = read_config(find_whole(folder))
+    if storage_format is FUNCTION_FORMAT:
+        return _with_run(folder, _method_info(folder, config))
     params, recipe, history = config["params"], config["recipe"], config["history"]
     names = config["labels"].get("database", ())
     some = ", ".join(str(name) for name in names[:10]) + (", …" if len(names) > 10 else "")
@@ -56,9 +54,8 @@ def without_paths(told: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in told.items() if not (isinstance(value, str) and os.path.isabs(value))}
 
 
-def _method_info(folder: Path) -> dict[str, Any]:
-    """Of a method without a network."""
-    config = json.loads((find_whole(folder) / CONFIG).read_text(encoding="utf-8"))
+def _method_info(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
+    """Of a method on features."""
     options, history = config["options"], config["history"]
     return {
         "model": str(folder),
@@ -76,8 +73,8 @@ def _method_info(folder: Path) -> dict[str, Any]:
 
 
 def _with_run(folder: Path, told: dict[str, Any]) -> dict[str, Any]:
-    run = RunFolder(folder)
-    trained = run.read_run().get("train", {})
+    path = find_file(folder, RUN)
+    trained = read_toml(path).get("train", {}) if path.exists() else {}
     if trained:
         told["source"] = trained["source"]
         told["protocol"] = f"{trained.get('protocol')}, split seed {trained.get('split_seed')}"

@@ -1,8 +1,9 @@
-"""config.json of a saved model: what the folder is, and whether it is whole. Needs no torch."""
+"""The formats of a saved model: the files of each, and whether a folder holds a whole one. Needs no torch."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,86 +11,111 @@ from .. import __version__
 from ..errors import FolderError
 from ..utils.files import digest, find_whole
 
-FORMAT, FORMAT_VERSION = "adsh-model", 1
-METHOD_FORMAT = "adsh-method"  # of methods without a network: see methods.saved
-CONFIG, WEIGHTS, CODES, ROW_NUMBERS, CARD = (
-    "config.json", "model.safetensors", "codes.safetensors", "row_numbers.npy", "README.md",
-)  # fmt: skip
-ARRAYS = "arrays.safetensors"  # of a method without a network
+CONFIG = "config.json"  # of both formats
+WEIGHTS, CODES, ROW_NUMBERS, CARD = "model.safetensors", "codes.safetensors", "row_numbers.npy", "README.md"
+ARRAYS = "arrays.safetensors"
 RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX, FEATURES = (
     "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report", "index", "features.npy",
 )  # fmt: skip
-BESIDE_THE_MODEL = (  # what a run leaves: see run_folder
+RUN_FILES = (  # what a training run leaves beside the model: see runs.run_dir
     RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX,
     FEATURES, f".{FEATURES}.part", f".{FEATURES}.json", "features.about.json",
 )  # fmt: skip
 
 
-def holds_model(folder: Path) -> bool:
-    """Whether a model was saved there."""
-    return kind_of(folder) in (FORMAT, METHOD_FORMAT)
+@dataclass(frozen=True)
+class StorageFormat:
+    """How the models of one family lie in a folder."""
+
+    name: str  # `format` of config.json
+    version_key: str  # of config.json
+    version: int  # the newest that this code reads
+    files: tuple[str, ...]  # beside config.json
+    digested: tuple[str, ...]  # files whose size and SHA-256 config.json holds
+    restore: str  # "module:function" that builds the model from the folder and its config
 
 
-def kind_of(folder: Path) -> str | None:
-    """The format of what was saved there; None where nothing was."""
+NETWORK_FORMAT = StorageFormat(  # ADSH and the deep methods; people edit their model cards, so those have no digest
+    "adsh-model", "format_version", 1, files=(WEIGHTS, CODES, ROW_NUMBERS, CARD),
+    digested=(WEIGHTS, CODES, ROW_NUMBERS), restore="adsh.models.network_state:restore",
+)  # fmt: skip
+FUNCTION_FORMAT = StorageFormat(  # the methods on features
+    "adsh-method", "version", 1, files=(ARRAYS,), digested=(), restore="adsh.methods.state:restore",
+)  # fmt: skip
+FORMATS = {each.name: each for each in (NETWORK_FORMAT, FUNCTION_FORMAT)}
+
+
+def format_of(folder: Path) -> StorageFormat | None:
+    """Return the format of the model saved in the folder; None where there is none."""
     try:
         config = json.loads((find_whole(folder) / CONFIG).read_text(encoding="utf-8"))
-        return str(config.get("format")) if isinstance(config, dict) else None
     except (OSError, ValueError):
         return None
+    return FORMATS.get(str(config.get("format"))) if isinstance(config, dict) else None
 
 
-def check_others(folder: Path) -> None:
-    """Raises where the folder holds files of somebody else's, and no model."""
-    others = folder.is_dir() and any(path.name not in BESIDE_THE_MODEL for path in folder.iterdir())
+def holds_model(folder: Path) -> bool:
+    """Return whether a model was saved in the folder."""
+    return format_of(folder) is not None
+
+
+def check_no_other_files(folder: Path) -> None:
+    """Raise where the folder holds files of something else, and no model."""
+    others = folder.is_dir() and any(path.name not in RUN_FILES for path in folder.iterdir())
     if others and not holds_model(folder):
         raise FolderError(f"{folder} holds other files and no adsh model: save to a new or empty folder")
 
 
-def forget(folder: Path, *names: str) -> None:
-    """Removes the files of a model of the other kind, once another has taken its place."""
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
-
-
-def checked_config(folder: Path) -> dict[str, Any]:
-    """config.json, once it and the files it names are known to be whole and of a version this code reads."""
+def read_config(folder: Path) -> tuple[StorageFormat, dict[str, Any]]:
+    """Return the format and config.json of a folder, once its version is known and its files are whole."""
     if not folder.is_dir():
         raise FolderError(f"{folder} is not a folder: give one that a model was saved in")
+    config = _parse_config(folder)
+    storage_format = FORMATS.get(str(config.get("format"))) if isinstance(config, dict) else None
+    if storage_format is None:
+        raise FolderError(f"{folder / CONFIG} is not an adsh model's: give a folder that a model was saved in")
+    _check_version(folder, config.get(storage_format.version_key), storage_format.version)
+    for name in storage_format.digested:
+        problem = _file_problem(folder / name, config)
+        if problem:
+            raise FolderError(f"{folder / name} {problem}: save or copy the model again")
+    return storage_format, config
+
+
+def _parse_config(folder: Path) -> Any:
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        return json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except FileNotFoundError:
         if (folder / RUN).exists():
-            raise FolderError(
-                f"{folder} holds a run that is not finished: adsh train --resume --out {folder} goes on with it"
-            ) from None
-        if (folder / "export.json").exists():
-            raise FolderError(f"{folder} is an export, which adsh serve takes: give the model itself here") from None
-        raise FolderError(f"{folder} has no {CONFIG}: give a folder that a model was saved in") from None
+            reason = f"holds a run that is not finished: adsh train --resume --out {folder} continues it"
+        elif (folder / "export.json").exists():
+            reason = "is an export, which adsh serve takes: give the model itself here"
+        else:
+            reason = f"has no {CONFIG}: give a folder that a model was saved in"
+        raise FolderError(f"{folder} {reason}") from None
     except (ValueError, OSError) as problem:
         raise FolderError(f"{folder / CONFIG} cannot be read ({problem}): save or copy the model again") from None
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise FolderError(f"{folder / CONFIG} is not an adsh model's: give a folder that a model was saved in")
-    version = config.get("format_version")
-    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
-        advice = "upgrade adsh" if isinstance(version, int) and version > FORMAT_VERSION else "save the model again"
+
+
+def _check_version(folder: Path, version: Any, newest: int) -> None:
+    if not isinstance(version, int) or not 1 <= version <= newest:
+        advice = "upgrade adsh" if isinstance(version, int) and version > newest else "save the model again"
         raise FolderError(
-            f"{folder} has format version {version!r}, and adsh {__version__} reads 1 to {FORMAT_VERSION}: {advice}"
+            f"{folder} has format version {version!r}, and adsh {__version__} reads 1 to {newest}: {advice}"
         )
-    for name in (WEIGHTS, CODES, ROW_NUMBERS):
-        path = folder / name
-        try:
-            expected = config["files"][name]
-            size, wanted, right = path.stat().st_size, int(expected["bytes"]), str(expected["sha256"])
-            found = f"has {size} bytes, not {wanted}" if size != wanted else ""
-            if not found and digest(path) != right:
-                found = "is damaged, its digest is another"
-        except FileNotFoundError:
-            found = "is missing"
-        except (KeyError, TypeError, ValueError):
-            found = f"is not described in {CONFIG}"
-        except OSError as problem:
-            found = f"cannot be read ({problem.strerror})"
-        if found:
-            raise FolderError(f"{path} {found}: save or copy the model again")
-    return config
+
+
+def _file_problem(path: Path, config: dict[str, Any]) -> str:
+    """What is wrong with a file, against the size and digest of config.json; empty for nothing."""
+    try:
+        expected = config["files"][path.name]
+        size, right_size, right_digest = path.stat().st_size, int(expected["bytes"]), str(expected["sha256"])
+        if size != right_size:
+            return f"has {size} bytes, not {right_size}"
+        return "" if digest(path) == right_digest else "is damaged, its digest is another"
+    except FileNotFoundError:
+        return "is missing"
+    except (KeyError, TypeError, ValueError):
+        return f"is not described in {CONFIG}"
+    except OSError as problem:
+        return f"cannot be read ({problem.strerror})"

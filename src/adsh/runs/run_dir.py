@@ -12,16 +12,15 @@ from __future__ import annotations
 import json
 import shutil
 import time
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..data.protocols import Split
-from ..errors import FolderError, InputError, first_line
+from ..errors import FolderError
 from ..models.storage_format import CHECKPOINTS, LOG, RUN, SPLIT, TENSORBOARD, holds_model
-from ..utils.files import find_file, recover, replacing_file
+from ..utils.files import find_file, read_toml, recover, replacing_file
 
 
 class RunFolder:
@@ -102,16 +101,6 @@ def _events(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
             if isinstance(event, dict):
                 found.append((line, event))
     return found
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file, or one line that says why not."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise FolderError(f"cannot read {path}: {(problem.strerror or str(problem)).lower()}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise InputError(f"{path} is not TOML: {first_line(problem)}") from None
 
 
 def _key(key: str) -> str:

@@ -22,10 +22,11 @@ from ..train.checkpoint import found
 from ..train.distributed import World
 from ..train.feature_cache import forget
 from ..utils.device import choose_device
+from ..utils.files import read_toml
 from .defaults import advise, default_network
 from .inputs import Reading, about_reading, draw, made_ready
 from .recorder import RunRecorder
-from .run_dir import RunFolder, read_toml
+from .run_dir import RunFolder
 from .settings import check_method, keeps_checkpoints, made, other_values
 
 _READING = ("network", "size", "cache", "cache_size", "skip_bad", "workers")  # what the reading of images depends on

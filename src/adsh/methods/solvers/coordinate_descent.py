@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Floats, Signs
+from ..arrays import Floats, Signs
 
 _NOTHING = 1e-6  # of the largest pull: rounding, by which points that are alike must not part
 

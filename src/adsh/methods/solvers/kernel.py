@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Floats
+from ..arrays import Floats
 
 _BLOCK = 4096
 _SAMPLE = 1000  # points whose distances to the anchors give the width of the kernel
@@ -38,6 +38,8 @@ class Anchors:
 
 class Kernel:
     """A linear function of the nearness to anchors."""
+
+    kind: ClassVar[str] = "kernel"
 
     def __init__(self, anchors: Anchors, weights: Floats) -> None:
         self._anchors, self.weights = anchors, weights.astype(np.float32)  # (a, c)

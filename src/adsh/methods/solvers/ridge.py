@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
-from ..base import Floats, Signs
+from ..arrays import Floats, Signs
 
 Doubles = NDArray[np.float64]
 
@@ -18,6 +17,8 @@ _BLOCK = 4096  # points standardised at a time
 
 class Linear:
     """`X @ weights + offset`."""
+
+    kind: ClassVar[str] = "linear"
 
     def __init__(self, weights: Floats, offset: Floats) -> None:
         self.weights = weights.astype(np.float32)  # (d, c)
@@ -95,9 +96,3 @@ def principal_axes(X: NDArray[np.float32], count: int) -> tuple[NDArray[np.float
         scatter += block.T @ block
     variances, axes = np.linalg.eigh(scatter / len(X))
     return mean, axes[:, ::-1][:, :count], np.maximum(variances[::-1][:count], 0.0)
-
-
-def check_penalty(value: object, name: str) -> None:
-    """Raises unless an option is a number above 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise InputError(f"{name}={value!r}: give a number above 0")

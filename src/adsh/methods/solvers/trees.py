@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingExtraError
-from ..base import Signs
+from ..arrays import Signs
 
 _FEATURES = 128  # that a tree looks at, drawn anew for each, as FastH's do: of wide ones, faster and no worse
 
 
 class Trees:
     """An ensemble a bit, or a constant for a bit that all training points share."""
+
+    kind: ClassVar[str] = "trees"
 
     def __init__(self, boosters: list[Any], width: int) -> None:
         self.boosters, self.width = boosters, width  # a lightgbm Booster, or +1.0/-1.0, a bit

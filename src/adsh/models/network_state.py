@@ -1,0 +1,180 @@
+"""What is saved of a model with a network; `storage` writes and reads the folder.
+
+config.json          format version, parameters, recipe, history, names of the labels, digests of the files
+model.safetensors    the network's weights
+codes.safetensors    the distinct rows of codes, and what `code_for` needs
+row_numbers.npy      (n,) the row of each database point
+README.md            the model card
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file as load_arrays
+from safetensors.numpy import save as array_bytes
+from safetensors.torch import load_file as load_tensors
+from torch import nn
+
+from .. import __version__
+from ..config import Recipe
+from ..errors import AdshWarning, FolderError, InputError
+from ..labels import LabelSets
+from ..learn import LearnedCodes
+from ..learn.code_table import LastUpdate
+from ..learn.learned_codes import NewLabels
+from ..utils.device import DeviceChoice, choose_device
+from ..utils.tensors import as_bytes
+from . import storage
+from .card import model_card
+from .registry import build_model
+from .storage_format import CARD, CODES, NETWORK_FORMAT, ROW_NUMBERS, WEIGHTS
+
+if TYPE_CHECKING:
+    from .deep_hash import DeepModel
+
+
+def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
+    """Raise where a model with this network, and row numbers of this size, could not be saved to the folder."""
+    weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
+    storage.check_target(folder, weights + number_bytes + 1_000_000)
+
+
+def save(model: DeepModel, folder: Path) -> None:
+    """Save a fitted model to a folder."""
+    row_numbers = model.code_table_.row_numbers
+    check_target(folder, model.network_, row_numbers.nbytes)
+    config = _config(model)
+    storage.write_model(folder, NETWORK_FORMAT, config, {
+        WEIGHTS: lambda path: path.write_bytes(as_bytes(model.network_.state_dict())),
+        CODES: lambda path: path.write_bytes(array_bytes(_code_arrays(model))),
+        ROW_NUMBERS: lambda path: np.save(path, row_numbers, allow_pickle=False),
+        CARD: lambda path: path.write_text(model_card(config), encoding="utf-8"),
+    })  # fmt: skip
+
+
+def restore(
+    folder: Path, config: dict[str, Any], *, network: nn.Module | None = None, device: str | None = None
+) -> DeepModel:
+    """Return the fitted model that was saved to the folder.
+
+    Args:
+        folder: Where the model was saved.
+        config: What its config.json says, checked.
+        network: The user's own module that it was fitted with, where it was.
+        device: Where to put the network; by default where it was trained.
+    """
+    params = dict(config["params"])
+    choice = _device(device, params["device"])
+    model: DeepModel = build_model(config.get("method", "adsh"), **params)
+    if device is not None:
+        model.device = device
+    if network is not None:
+        model.network = network
+    model.device_ = choice
+    model.recipe_ = Recipe(**config["recipe"])
+    model.history_ = list(config["history"])
+    model.input_shape_ = tuple(config["input_shape"])
+    model.network_ = _network(model, folder, config, network).to(choice.device).eval()
+    arrays = load_arrays(folder / CODES)
+    row_numbers = np.load(folder / ROW_NUMBERS, mmap_mode="r", allow_pickle=False)
+    model.code_table_ = LearnedCodes(
+        model.bits, arrays["rows.label_set"], arrays["rows.packed"], arrays["rows.count"], row_numbers
+    )
+    model._restore(_new_labels(model.code_table_, arrays, config), config["labels"])
+    model.fitted_params_, model.fingerprint_ = params, config.get("data", {})
+    return model
+
+
+def _device(wanted: str | None, saved: str) -> DeviceChoice:
+    """The requested device; else the one of the fit or, with a warning where that is missing, the best there is."""
+    if wanted is not None:
+        return choose_device(wanted)
+    try:
+        return choose_device(saved)
+    except InputError:
+        choice = choose_device("auto")
+        warnings.warn(
+            f"the model was fitted with device={saved!r}, which is not here: {choice} is used",
+            AdshWarning,
+            stacklevel=5,
+        )
+        return choice
+
+
+def _config(model: DeepModel) -> dict[str, Any]:
+    spec = getattr(model.network_, "adsh_spec", None)
+    params = {
+        name: value.item() if isinstance(value, np.generic) else value for name, value in model.fitted_params_.items()
+    }
+    params["device"] = str(params["device"])
+    if params.get("network_options"):
+        params["network_options"] = {
+            name: str(value) if isinstance(value, Path) else value for name, value in params["network_options"].items()
+        }
+    if isinstance(params["network"], nn.Module):
+        params["network"] = spec["name"] if spec else type(model.network_).__qualname__
+    return {
+        "format": NETWORK_FORMAT.name,
+        NETWORK_FORMAT.version_key: NETWORK_FORMAT.version,
+        "adsh_version": __version__,
+        "method": model.name,
+        "params": params,
+        "network": spec,  # None: a module of the user's own
+        "input_shape": list(model.input_shape_),
+        "points": len(model.code_table_),
+        "rows": len(model.code_table_.count),
+        "recipe": asdict(model.recipe_),
+        "data": model.fingerprint_,
+        "trained_on": str(model.device_),
+        "labels": model.label_names_,
+        "history": model.history_,
+    }
+
+
+def _code_arrays(model: DeepModel) -> dict[str, NDArray[Any]]:
+    learned = model.code_table_
+    arrays = {"rows.label_set": learned.label_set, "rows.packed": learned.packed, "rows.count": learned.count}
+    new = model._new_labels
+    if new is not None:
+        arrays |= {
+            "database.starts": new.database.starts,
+            "database.tags": new.database.tags,
+            "queries.starts": new.queries.starts,
+            "queries.tags": new.queries.tags,
+            **new.last.arrays(),
+        }
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def _network(model: DeepModel, folder: Path, config: dict[str, Any], given: nn.Module | None) -> nn.Module:
+    spec, tensors = config["network"], load_tensors(folder / WEIGHTS)
+    if given is not None:
+        network = model._around(given, model._width(tensors))
+    elif spec is None:
+        name = config["params"]["network"]
+        raise FolderError(f"the model was fitted with a module of your own, {name}: load(folder, network=…) needs it")
+    else:
+        network = model._built(spec["name"], config["input_shape"], spec["options"], model._width(tensors))
+    try:
+        network.load_state_dict(tensors)
+    except RuntimeError as problem:
+        reason = str(problem).splitlines()[-1].strip()
+        raise FolderError(f"the weights in {folder} do not fit the network: {reason}") from None
+    return network
+
+
+def _new_labels(learned: LearnedCodes, arrays: dict[str, NDArray[Any]], config: dict[str, Any]) -> NewLabels | None:
+    last = LastUpdate.of(arrays)
+    if last is None:
+        return None
+    sides = {
+        side: LabelSets.table(arrays[f"{side}.starts"], arrays[f"{side}.tags"], config["labels"][side])
+        for side in ("database", "queries")
+    }
+    return NewLabels(learned, sides["database"], sides["queries"], last)
