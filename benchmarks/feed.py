@@ -27,7 +27,7 @@ from PIL import Image
 from adsh.data import Dataset, as_items, digests, open_source, prepare
 from adsh.data.duplicates import item_digest
 from adsh.data.images.resized import ResizedDataset
-from adsh.data.loader import Feed
+from adsh.data.loader import DeviceLoader
 from adsh.data.reader_pool import worker_count
 from adsh.networks import create_network
 from adsh.utils.device import choose_device, threads_for
@@ -92,16 +92,16 @@ def measure_feeds(root: Path, size: int, device: torch.device, cache: Path) -> d
     step, figures = Step(size, device), {}
     trains = size == 64 or device.type == "cuda"  # `tiny` at 224 on a CPU is no feed's problem
     with threads_for(step.network, device):
-        held = Feed(as_items(lazy), device)(batches[0])
+        held = DeviceLoader(as_items(lazy), device)(batches[0])
 
         def alone() -> None:
             run_through((step(held) for _ in batches), device)
 
         at_hand = 0
         for name, (dataset, workers) in ways.items():
-            with Feed(as_items(dataset), device, workers) as feed:
+            with DeviceLoader(as_items(dataset), device, workers) as feed:
 
-                def training(feed: Feed = feed) -> None:
+                def training(feed: DeviceLoader = feed) -> None:
                     run_through((step(inputs) for inputs in feed.epoch(batches)), device)
 
                 if trains:  # beside each way, so that all have the same moments of a shared machine

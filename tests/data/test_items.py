@@ -4,7 +4,7 @@ import scipy.sparse
 import torch
 
 from adsh.data import as_items
-from adsh.data.loader import Feed
+from adsh.data.loader import DeviceLoader
 from adsh.errors import InputError
 
 
@@ -47,13 +47,13 @@ def test_arrays_lists_and_tensors_are_taken():
 def test_images_arrive_channels_first_between_0_and_1():
     images = np.zeros((2, 4, 6, 3), dtype=np.uint8)
     images[1, 0, 2] = 255, 0, 51
-    batch = Feed(as_items(images), torch.device("cpu"))(np.array([1]))
+    batch = DeviceLoader(as_items(images), torch.device("cpu"))(np.array([1]))
     assert batch.shape == (1, 3, 4, 6)
     assert batch[0, :, 0, 2].tolist() == pytest.approx([1.0, 0.0, 0.2])
 
 
 def test_half_precision_features_arrive_as_float32():
-    batch = Feed(as_items(np.ones((2, 3), dtype=np.float16)), torch.device("cpu"))(np.array([0, 1]))
+    batch = DeviceLoader(as_items(np.ones((2, 3), dtype=np.float16)), torch.device("cpu"))(np.array([0, 1]))
     assert batch.dtype == torch.float32
 
 
@@ -81,7 +81,7 @@ def test_nan_and_infinity_are_found_and_the_item_named(bad, tmp_path):
         (np.zeros((2, 3, 4, 4), dtype=np.uint8), "channels last"),
         (np.array([["a", "b"]]), "real numbers"),
         (7, "int"),
-        ([[1, 2], [3]], "unlike shapes"),
+        ([[1, 2], [3]], "different shapes"),
         ({"a": 1}, "by index"),
         (scipy.sparse.csr_array(np.eye(3)), "toarray"),
         (Lazy(3, lambda i: (np.zeros(2), 1)), "without their labels"),
@@ -96,7 +96,7 @@ def test_inputs_that_cannot_be_used_are_refused_in_words(source, said):
 
 def test_odd_arrays_arrive_as_plain_float32():
     def feed(source):
-        return Feed(as_items(source), torch.device("cpu"))(np.array([1, 0])).tolist()
+        return DeviceLoader(as_items(source), torch.device("cpu"))(np.array([1, 0])).tolist()
 
     plain = np.array([[1.0, 2.0], [3.0, 4.0]])
     fixed = plain.astype(np.float32)

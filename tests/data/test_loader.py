@@ -8,7 +8,7 @@ import torch
 
 import adsh
 from adsh.data import ArrayDataset, ResizedDataset, as_items, open_source
-from adsh.data.loader import Feed
+from adsh.data.loader import DeviceLoader
 from adsh.data.reader_pool import in_order, worker_count
 from adsh.errors import InputError
 
@@ -38,7 +38,7 @@ def batches(n=60, size=7):
 @pytest.mark.parametrize("workers", [0, 1, 2, 5])
 def test_an_epoch_gives_what_calling_gives_with_any_number_of_workers(folder, workers):
     items = as_items(ResizedDataset(open_source(folder), 16))
-    with Feed(items, CPU, workers) as feed:
+    with DeviceLoader(items, CPU, workers) as feed:
         for indices, inputs in zip(batches(), feed.epoch(batches()), strict=True):
             assert torch.equal(inputs, feed(indices))
             assert inputs.is_contiguous(memory_format=torch.channels_last)
@@ -54,7 +54,7 @@ def test_batches_are_read_before_they_are_asked_for(folder):
         return take(indices)
 
     take, items.take = items.take, watched
-    with Feed(items, CPU, 2) as feed:
+    with DeviceLoader(items, CPU, 2) as feed:
         epoch = feed.epoch([np.arange(start, start + 10) for start in range(0, 60, 10)])
         next(epoch)
         assert third.wait(10)
@@ -70,16 +70,19 @@ def test_arrays_features_and_objects_of_unknown_kind_are_read_in_the_callers_thr
             assert threading.current_thread() is threading.main_thread()
             return np.full(2, index)
 
-    assert [inputs.tolist() for inputs in Feed(as_items(Rows()), CPU).epoch([np.array([2])])] == [[[2.0, 2.0]]]
+    assert [inputs.tolist() for inputs in DeviceLoader(as_items(Rows()), CPU).epoch([np.array([2])])] == [[[2.0, 2.0]]]
     for source in (np.zeros((4, 3)), random_images(3), ArrayDataset(random_images(3))):
-        assert Feed(as_items(source), CPU).workers == 0
-    assert Feed(as_items(ResizedDataset(open_source(folder), 8)), CPU).workers == worker_count(None)
+        assert DeviceLoader(as_items(source), CPU).workers == 0
+    assert DeviceLoader(as_items(ResizedDataset(open_source(folder), 8)), CPU).workers == worker_count(None)
 
 
 def test_a_file_that_breaks_meanwhile_is_told_in_one_line_and_no_thread_stays(folder):
     dataset = ResizedDataset(open_source(folder), 16)
     (folder / "a/30.png").write_text("no picture")
-    with pytest.raises(InputError, match="30.png is no image of a known format"), Feed(as_items(dataset), CPU) as feed:
+    with (
+        pytest.raises(InputError, match="30.png is no image of a known format"),
+        DeviceLoader(as_items(dataset), CPU) as feed,
+    ):
         list(feed.epoch(batches()))
     with pytest.raises(InputError, match="30.png"):
         adsh.ADSH(8, network="tiny", outer=1, device="cpu").fit(dataset)
@@ -87,7 +90,7 @@ def test_a_file_that_breaks_meanwhile_is_told_in_one_line_and_no_thread_stays(fo
 
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, RuntimeError])
 def test_an_interrupted_epoch_leaves_no_thread(folder, problem):
-    with pytest.raises(problem), Feed(as_items(ResizedDataset(open_source(folder), 16)), CPU, 3) as feed:  # noqa: PT012  # what raises is the loop
+    with pytest.raises(problem), DeviceLoader(as_items(ResizedDataset(open_source(folder), 16)), CPU, 3) as feed:  # noqa: PT012  # what raises is the loop
         for _ in feed.epoch(batches()):
             raise problem
 

@@ -66,7 +66,9 @@ def test_files_that_cannot_be_read_stop_it_with_all_of_them_or_are_left_out(spoi
 
 def test_an_image_too_long_to_be_cut_is_one_that_cannot_be_read(folder):
     save(folder / "a/long.png", np.zeros((1, 60_000, 3), np.uint8))
-    with pytest.raises(InputError, match="a/long.png: an image of in has 1 x 60,000 pixels, too long to be cut to 64"):
+    with pytest.raises(
+        InputError, match="a/long.png: an image of in has 1 x 60,000 pixels, too long to be cropped to 64"
+    ):
         prepare(open_source(folder), 64)
     assert len(prepare(open_source(folder), 64, skip_bad=True).usable()) == 40
     assert prepare(open_source(folder), 64, how="squash").bad == []
@@ -93,7 +95,7 @@ def test_a_cache_on_disk_is_taken_up_again_and_made_anew_when_a_file_changes(spo
 
 def test_a_half_filled_cache_is_gone_on_with_from_its_last_mark(folder, tmp_path, monkeypatch):
     dataset, kept = open_source(folder), str(tmp_path / "cache")
-    monkeypatch.setattr(cache, "_MARKED", 0.0)
+    monkeypatch.setattr(cache, "_INTERVAL", 0.0)
 
     def stop(done):
         if done >= 32:

@@ -74,7 +74,7 @@ def test_protocols_that_do_not_fit_are_told():
         split(multi_label(9000, "tags"), "59k")
     with pytest.raises(InputError, match="no labels"):
         split(ArrayDataset(np.zeros((9000, 1))), "54k")
-    with pytest.raises(InputError, match="published test part, and arrays has none"):
+    with pytest.raises(InputError, match="published test part as queries, and arrays has none"):
         split(ArrayDataset(np.zeros((9000, 1)), np.arange(9000) % 2), "50k")
     with pytest.raises(InputError, match="choose holdout, all, paper, 59k"):
         split(cifar10(), "58k")
@@ -109,9 +109,9 @@ def test_files_that_are_no_split_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ({"queries": [0, 1], "database": [1, 2]}, "1 items among queries or validation and database"),
-        ({"validation": [0, 1], "training": [1, 2]}, "and training"),
-        ({"queries": [0, 1], "validation": [1, 2]}, "among queries and validation both"),
+        ({"queries": [0, 1], "database": [1, 2]}, "1 items in both database and queries or validation"),
+        ({"validation": [0, 1], "training": [1, 2]}, "in both training and queries"),
+        ({"queries": [0, 1], "validation": [1, 2]}, "items in both queries and validation"),
         ({"queries": [5]}, "hold 5, but there are 5 items"),
         ({"database": [-1, 2]}, "hold -1"),
         ({"database": [2, 2]}, "not ascending"),

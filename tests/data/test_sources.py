@@ -26,11 +26,11 @@ def test_digits_need_no_root():
 
 def test_what_is_no_source_is_told_with_what_would_be(tmp_path):
     with pytest.raises(
-        InputError, match="'cifar11' is no source and no path: give one of digits, cifar10, .*sub-folder"
+        InputError, match="'cifar11' is neither a source nor a path: give one of digits, cifar10, .*sub-folder"
     ):
         open_source("cifar11")
     (tmp_path / "notes.md").write_text("")
-    with pytest.raises(InputError, match="a file of no known kind"):
+    with pytest.raises(InputError, match="a file of an unknown kind"):
         open_source(tmp_path / "notes.md")
 
 

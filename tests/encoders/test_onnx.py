@@ -116,7 +116,7 @@ def test_what_is_no_picture_is_refused_in_one_line(coder):
     Image.new("RGB", (300, 300)).save(cut, "PNG")
     with pytest.raises(InputError, match="broken image"):
         coder.code([cut.getvalue()[:200]])
-    with pytest.raises(InputError, match="too long to be cut"):
+    with pytest.raises(InputError, match="too long to be cropped"):
         coder.code([Image.new("RGB", (600_000, 1))])
     with pytest.raises(InputError, match="takes 24 x 24 x 3 images, not features"):
         coder.code_features(np.zeros((1, 4)))

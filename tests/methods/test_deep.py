@@ -223,7 +223,7 @@ class TestClassifier:
             assert len(np.unique(method.database_codes_[labels == label], axis=0)) == 1
 
     def test_a_network_of_another_width_is_refused(self, blobs):
-        with pytest.raises(InputError, match="8 outputs for 3 label sets"):
+        with pytest.raises(InputError, match="8 outputs, but there are 3 label sets"):
             create("classifier", bits=8, network=torch.nn.Linear(8, 8), outer=1).fit(*blobs)
 
 

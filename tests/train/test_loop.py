@@ -7,7 +7,7 @@ import torch
 
 from adsh.config import PRESETS, Recipe, recipe
 from adsh.data import as_items
-from adsh.data.loader import Feed
+from adsh.data.loader import DeviceLoader
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
 from adsh.learn.objective import Terms
@@ -32,7 +32,7 @@ def run(blobs, seed=0, **values):
         calls.append({"omega": omega, "U": U.clone(), "signed": signed}) or update(omega, U, gamma, signed=signed)
     )
     values = {"samples": 60, "outer": 3, "inner": 2, "batch_size": 16, "optimizer": "adamw", "lr": 1e-2} | values
-    history = learn(network, Feed(as_items(points), CPU), table, Recipe(**values), device=CPU, seed=seed)
+    history = learn(network, DeviceLoader(as_items(points), CPU), table, Recipe(**values), device=CPU, seed=seed)
     return network, table, calls, history
 
 
@@ -90,7 +90,7 @@ def test_without_a_seed_it_is_zero(blobs):
         torch.manual_seed(0)
         network = torch.nn.Linear(8, 8)
         recipe = Recipe(samples=20, outer=1, inner=1, batch_size=8)
-        learn(network, Feed(as_items(points), CPU), CodeTable(labels, 8), recipe, device=CPU, **seed)
+        learn(network, DeviceLoader(as_items(points), CPU), CodeTable(labels, 8), recipe, device=CPU, **seed)
         weights.append(network.weight.detach().clone())
     assert torch.equal(*weights)
 
@@ -99,7 +99,7 @@ def test_separate_queries_are_learned_without_gamma_and_one_may_be_sampled(blobs
     points, labels = blobs
     table = CodeTable(labels, 8, queries=labels[:40])
     recipe = Recipe(samples=1, outer=2, inner=1, gamma=200.0)
-    history = learn(torch.nn.Linear(8, 8), Feed(as_items(points[:40]), CPU), table, recipe, device=CPU)
+    history = learn(torch.nn.Linear(8, 8), DeviceLoader(as_items(points[:40]), CPU), table, recipe, device=CPU)
     assert len(history) == 2
     assert (table.dense() != 0).all()
 
@@ -122,7 +122,7 @@ def test_a_run_goes_on_from_where_another_stood(blobs, ema):
     def learned(**hooks):
         torch.manual_seed(0)
         network, table = torch.nn.Linear(8, 8), CodeTable(labels, 8)
-        history = learn(network, Feed(as_items(points), CPU), table, recipe, device=CPU, **hooks)
+        history = learn(network, DeviceLoader(as_items(points), CPU), table, recipe, device=CPU, **hooks)
         return network, table, history
 
     seen = []
@@ -228,7 +228,7 @@ def record(blobs, monkeypatch=None, **values):
     torch.manual_seed(0)
     network, table = Recorder(), CodeTable(labels, 8)
     values = {"samples": 60, "outer": 2, "inner": 2, "batch_size": 20, "lr": 0.1} | values
-    history = learn(network, Feed(as_items(points), CPU), table, Recipe(**values), device=CPU)
+    history = learn(network, DeviceLoader(as_items(points), CPU), table, Recipe(**values), device=CPU)
     return network, table, history
 
 
@@ -282,7 +282,7 @@ def test_dropout_is_drawn_from_the_seed_and_the_iteration(blobs):
         network = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(8, 8))
         torch.manual_seed(noise)
         recipe = Recipe(samples=60, outer=2, inner=1, batch_size=20)
-        learn(network, Feed(as_items(points), CPU), CodeTable(labels, 8), recipe, device=CPU)
+        learn(network, DeviceLoader(as_items(points), CPU), CodeTable(labels, 8), recipe, device=CPU)
         runs.append(network[1].weight.detach().clone())
     assert torch.equal(*runs)
 
@@ -290,7 +290,7 @@ def test_dropout_is_drawn_from_the_seed_and_the_iteration(blobs):
 def test_a_network_with_nothing_to_train_is_refused(blobs):
     frozen = torch.nn.Linear(8, 8).requires_grad_(False)
     with pytest.raises(InputError, match="no parameters to train"):
-        learn(frozen, Feed(as_items(blobs[0]), CPU), CodeTable(blobs[1], 8), Recipe(), device=CPU)
+        learn(frozen, DeviceLoader(as_items(blobs[0]), CPU), CodeTable(blobs[1], 8), Recipe(), device=CPU)
 
 
 def rates(batches=4, **values):

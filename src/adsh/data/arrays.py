@@ -1,4 +1,4 @@
-"""Items that are arrays already: in memory, or in .npy and .npz files, memory-mapped where that can be."""
+"""Items in arrays: in memory, or in .npy and .npz files, which are memory-mapped where possible."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class ArrayDataset(Dataset):
         self.name, self.test_from = name, test_from
         self.keys = Numbered(len(items)) if keys is None else keys
         self.labels = None if labels is None else LabelSets.of(labels)
-        for what, held in (("labels", self.labels), ("keys", self.keys)):
-            if held is not None and len(held) != len(items):
-                raise InputError(f"{name} has {len(items):,} items and {len(held):,} {what}: give one an item")
+        for what, values in (("labels", self.labels), ("keys", self.keys)):
+            if values is not None and len(values) != len(items):
+                raise InputError(f"{name} has {len(items):,} items and {len(values):,} {what}: give one an item")
         if self.labels is None:
             self.classes = tuple(classes or ())
         else:
-            self.labels = named(self.labels, classes, name)
+            self.labels = name_labels(self.labels, classes, name)
             self.classes = tuple(str(tag) for tag in self.labels.names)
 
     def __getitem__(self, index: int) -> NDArray[Any]:
@@ -54,11 +54,19 @@ class ArrayDataset(Dataset):
     def __getitems__(self, indices: Sequence[int]) -> NDArray[Any]:
         return self.items[np.asarray(indices, dtype=np.int64)]
 
+    @property
+    def array(self) -> NDArray[Any]:
+        """All items as one array."""
+        return self.items
 
-def named(labels: LabelSets, classes: Sequence[str] | None, name: str) -> LabelSets:
-    """`labels` with the numbers 0, 1, … called by these names; labels that have names already are kept.
 
-    The tags are the classes in their order, those that nobody has included.
+def name_labels(labels: LabelSets, classes: Sequence[str] | None, name: str) -> LabelSets:
+    """Return labels with the numbers 0, 1, … replaced by class names; labels that have names already keep them.
+
+    Args:
+        labels: of the items.
+        classes: the name of each number; classes that no item has are kept. None for no names.
+        name: what errors call the source.
     """
     if classes is None or not all(isinstance(tag, int) for tag in labels.names):
         return labels
@@ -69,36 +77,35 @@ def named(labels: LabelSets, classes: Sequence[str] | None, name: str) -> LabelS
             f"{name} has the label {odd[0]}, but {len(classes)} classes, numbered 0 to {len(classes) - 1}: "
             "correct the label, or name more classes"
         )
-    table = LabelSets.table(labels.starts, numbers[labels.tags], [str(called) for called in classes])
+    table = LabelSets.table(labels.starts, numbers[labels.tags], [str(class_name) for class_name in classes])
     return table.over(labels.ids)
 
 
 def open_arrays(path: Path, labels: Path | None = None) -> ArrayDataset:
-    """A .npy of items, or an .npz that holds `features` or `images` and, where there are any, `labels` and `keys`.
+    """Open a .npy of items, or an .npz with `features` or `images` and optionally `labels`, `keys` and `classes`.
 
-    Beside X.npy, its labels, keys and class names may lie in X.labels.npy, X.keys.npy and X.classes.npy.
+    The labels, keys and class names of X.npy may lie next to it in X.labels.npy, X.keys.npy and X.classes.npy.
     """
     if path.suffix.lower() == ".npy":
-        whose = path.name.removesuffix(".npy")
-        if labels is None and path.with_name(f"{whose}.labels.npy").is_file():
-            labels = path.with_name(f"{whose}.labels.npy")
+        stem = path.name.removesuffix(".npy")
+        if labels is None and path.with_name(f"{stem}.labels.npy").is_file():
+            labels = path.with_name(f"{stem}.labels.npy")
         return ArrayDataset(
             load_npy(path),
             None if labels is None else load_npy(labels),
-            keys=_texts(path.with_name(f"{whose}.keys.npy")),
+            keys=_texts(path.with_name(f"{stem}.keys.npy")),
             classes=_class_names(labels),
             name=path.name,
         )
-    held = Npz(path)
-    here = [name for name in _ITEMS if name in held]
-    if len(here) != 1:
-        found = ", ".join(held) or "nothing"
+    arrays = Npz(path)
+    items = [name for name in _ITEMS if name in arrays]
+    if len(items) != 1:
+        found = ", ".join(arrays) or "nothing"
         raise InputError(f"{path} holds {found}: an .npz needs one array named features or images, and labels")
-    given = load_npy(labels) if labels is not None else held.get("labels")
-    keys, classes = held.get("keys"), held.get("classes")
+    keys, classes = arrays.get("keys"), arrays.get("classes")
     return ArrayDataset(
-        held[here[0]],
-        given,
+        arrays[items[0]],
+        load_npy(labels) if labels is not None else arrays.get("labels"),
         keys=None if keys is None else [str(key) for key in keys],
         classes=None if classes is None else [str(name) for name in classes],
         name=path.name,
@@ -112,9 +119,9 @@ def _class_names(labels: Path | None) -> list[str] | None:
 
 
 def _texts(path: Path) -> list[str] | None:
-    """The texts of a .npy, where there is one and it holds texts."""
-    held = load_npy(path) if path.is_file() else None
-    return None if held is None or held.dtype.kind != "U" else [str(text) for text in held]
+    """Return the texts of a .npy; None where there is no such file, or it holds no texts."""
+    array = load_npy(path) if path.is_file() else None
+    return None if array is None or array.dtype.kind != "U" else [str(text) for text in array]
 
 
 def _channels_last(tensor: Any) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""How much may be kept, and where: the flags --cache and --cache-size in numbers."""
+"""How much may be cached, and where: the flags --cache and --cache-size in numbers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..errors import FolderError, InputError
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-_SHARE = 0.5  # of the free memory that a cache may take where nothing is said
+_SHARE = 0.5  # of the free memory, which a cache may take by default
 
 
 def parse_bytes(text: str | int) -> int:
-    """8GB, 500 MB, 1.5GiB or a plain number of bytes."""
+    """Return the number of bytes that 8GB, 500 MB, 1.5GiB or a plain number means."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(text))
     if found is None or found[2].upper() not in _UNITS:
         raise InputError(f"cache size {text!r}: give a number with a unit, such as 8GB or 500MB")
@@ -23,7 +23,7 @@ def parse_bytes(text: str | int) -> int:
 
 
 def free_memory() -> int:
-    """Bytes that this process could still take, by the system and by its control group where there is one."""
+    """Return the bytes that this process could still take, by the system and by its control group."""
     found = []
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
@@ -38,29 +38,29 @@ def free_memory() -> int:
     return max(0, min(found, default=1 << 30))
 
 
-def memory_limit(wanted: str | int | None) -> int:
-    """Bytes that a cache in memory may take: as asked for, or half of what is free."""
-    return int(free_memory() * _SHARE) if wanted is None else parse_bytes(wanted)
+def memory_limit(requested: str | int | None) -> int:
+    """Return the bytes that a cache in memory may take: as requested, or half of what is free."""
+    return int(free_memory() * _SHARE) if requested is None else parse_bytes(requested)
 
 
-def disk_limit(folder: Path, wanted: str | int | None) -> int:
-    """Bytes that a cache in this folder may take: what is free there, at most what was asked for."""
-    beside = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
+def disk_limit(folder: Path, requested: str | int | None) -> int:
+    """Return the bytes that a cache in this folder may take: what is free there, at most what was requested."""
+    existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
     try:
-        free = shutil.disk_usage(beside).free
+        free = shutil.disk_usage(existing).free
     except OSError as problem:
-        raise FolderError(f"{beside} cannot be looked at ({problem.strerror}): give --cache another folder") from None
-    return free if wanted is None else min(free, parse_bytes(wanted))
+        raise FolderError(f"{existing} cannot be read ({problem.strerror}): give --cache another folder") from None
+    return free if requested is None else min(free, parse_bytes(requested))
 
 
 def default_folder() -> Path:
-    """Where `--cache disk` keeps images: $XDG_CACHE_HOME/adsh, else ~/.cache/adsh."""
+    """Return the folder of `--cache disk`: $XDG_CACHE_HOME/adsh, else ~/.cache/adsh."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "adsh"
 
 
-def words(count: int) -> str:
-    """Bytes for people."""
+def format_bytes(count: int) -> str:
+    """Return a number of bytes as people read it."""
     for unit, size in (("GB", 1e9), ("MB", 1e6)):
         if count >= size:
             return f"{count / size:,.1f} {unit}"

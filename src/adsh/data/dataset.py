@@ -1,9 +1,10 @@
-"""What every source gives: items by index, their labels, and keys that people recognise."""
+"""The interface of every source: items by index, their labels, and keys that people recognise."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..labels import LabelSets
 
 
 class Dataset(ABC):
-    """A length, items by index, labels and keys. Items are read when asked for, one by one or many at once.
+    """A length, items by index, labels and keys. Items are read on access, one by one or many at once.
 
     An item is an image, uint8 (H, W, 3), of its own size, or a row of features (d,).
     Tag t of the labels is called classes[t].
@@ -21,39 +22,60 @@ class Dataset(ABC):
 
     name: str  # what people call the source
     labels: LabelSets | None  # None where nothing is labelled
-    classes: tuple[str, ...]  # the labels' names, in the source's order
-    keys: Sequence[str]  # stable, one an item: a path, a number, whatever leads back to it
-    test_from: int | None = None  # items from here on are the published test part, where the source has one
-    workers: int | None = 0  # threads that may read items at once: None for one a core, 0 where only the caller's may
+    classes: tuple[str, ...]  # names of the labels, in the source's order
+    keys: Sequence[str]  # stable, one an item: a path or number that leads back to it
+    test_from: int | None = None  # the published test part starts here, where the source has one
+    workers: int | None = 0  # threads that may read items: None for one a core, 0 for the calling thread alone
+    missing: Sequence[str] = ()  # keys that the source lists and whose files do not exist
+    image_size: int | None = None  # the side that all images are resized to, where they are
+    root: Path | None = None  # the folder that keys are paths below, where items are files
+    from_files: bool = False  # whether `array` holds what was decoded from files
 
     def __len__(self) -> int:
         return len(self.keys)
 
     @abstractmethod
     def __getitem__(self, index: int) -> NDArray[Any]:
-        """The item at this index."""
+        """Return the item at this index."""
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[NDArray[Any]] | NDArray[Any]:
-        """The items at these indices."""
+        """Return the items at these indices."""
         return [self[index] for index in indices]
 
+    @property
+    def array(self) -> NDArray[Any] | None:
+        """All items as one array; None where they are read one by one."""
+        return None
+
+    def array_rows(self) -> tuple[NDArray[Any] | None, NDArray[np.int64] | None]:
+        """Return an array and the rows of it that are the items: None for all rows, or for no array."""
+        return self.array, None
+
+    def locate(self, index: int) -> tuple[Dataset, int]:
+        """Return the dataset behind this view that reads the item, and the item's index there."""
+        return self, index
+
+    def path(self, index: int) -> Path | None:
+        """Return the file of an item; None where items are not files of their own."""
+        return None
+
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """How long the file of each item is, -1 where there is none; None where items are not files of their own."""
+        """Return the size of each item's file, -1 where it is missing; None where items are not files of their own."""
         return None
 
     def subset(self, indices: Any) -> Dataset:
-        """A view of the items at these indices, in this order."""
+        """Return a view of the items at these indices, in this order."""
         return Subset(self, np.asarray(indices, dtype=np.int64))
 
 
 class Subset(Dataset):
-    """Some items of another dataset; nothing is copied but the labels' numbers."""
+    """A view of some items of another dataset; only the label numbers are copied."""
 
     def __init__(self, whole: Dataset, indices: NDArray[np.int64]) -> None:
         self.whole, self.indices = whole, indices
         self.name, self.classes = whole.name, whole.classes
         self.labels = None if whole.labels is None else whole.labels.take(indices)
-        self.keys, self.workers = _SomeKeys(whole.keys, indices), whole.workers
+        self.keys, self.workers, self.from_files = _SubsetKeys(whole.keys, indices), whole.workers, whole.from_files
 
     def __getitem__(self, index: int) -> NDArray[Any]:
         return self.whole[int(self.indices[index])]
@@ -62,12 +84,20 @@ class Subset(Dataset):
         return self.whole.__getitems__(self.indices[np.asarray(indices, dtype=np.int64)].tolist())
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """How long the file of each item is, where items are files."""
+        """Return the file size of each item, where items are files."""
         return self.whole.file_sizes(self.indices[indices])
+
+    def array_rows(self) -> tuple[NDArray[Any] | None, NDArray[np.int64] | None]:
+        """Return the array of the other dataset and the rows of this view."""
+        return (None, None) if self.whole.array is None else (self.whole.array, self.indices)
+
+    def locate(self, index: int) -> tuple[Dataset, int]:
+        """Return the dataset behind this view that reads the item, and the item's index there."""
+        return self.whole.locate(int(self.indices[index]))
 
 
 class Numbered(Sequence[str]):
-    """The keys "0", "1", … of items that have no names: made as they are asked for."""
+    """The keys "0", "1", … of items without names, formatted on access."""
 
     def __init__(self, count: int) -> None:
         self._numbers = range(count)
@@ -84,7 +114,7 @@ class Numbered(Sequence[str]):
         return str(at) if isinstance(at, int) else [str(number) for number in at]
 
 
-class _SomeKeys(Sequence[str]):
+class _SubsetKeys(Sequence[str]):
     def __init__(self, keys: Sequence[str], indices: NDArray[np.int64]) -> None:
         self._keys, self._indices = keys, indices
 

@@ -1,4 +1,4 @@
-"""A short name for data: two runs on the same items and labels have the same, others do not."""
+"""Fingerprints of data: equal for the same items and labels, different otherwise."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ from numpy.typing import NDArray
 from ..labels import LabelSets
 from .items import Items
 
-Fingerprint = dict[str, str]  # by what it is of, so that a difference can be named
+Fingerprint = dict[str, str]  # of each aspect, so that a difference can be named
 
-_EVERY = 16  # of the spread sample of a lazy source: reading all its items may take hours
-_AT_ONCE = 1 << 24  # bytes
+_EVERY = 16  # item of the spread sample of a lazy source: reading all its items may take hours
+_AT_ONCE = 1 << 24  # bytes read at a time
 
 
 def fingerprint(items: Items, labels: LabelSets | None = None, what: str = "items") -> Fingerprint:
-    """Of the number, shape and values of items, and of their labels.
+    """Return the fingerprint of items and their labels.
 
-    All items of an array are read, a memory-mapped one up to 4 GB. Of a larger or lazy source, and of images in
-    files, some 256 are, spread evenly; of files, the lengths of all count too.
+    All items of an array are read, if it is memory-mapped up to 4 GB. Of a larger or lazy source, and of images in
+    files, some 256 are, spread evenly; the sizes of all files count too.
+
+    Args:
+        items: their number, shape and values count.
+        labels: of the items, if they count.
+        what: what the items are called where fingerprints differ.
     """
     n = len(items)
     marks = {f"number of {what}": f"{n:,}", f"shape of {what}": " x ".join(str(side) for side in items.shape)}
-    indices = np.arange(n) if items.known_by_all else items.spread()[::_EVERY]
+    indices = np.arange(n) if items.fingerprint_all else items.spread()[::_EVERY]
     step = max(1, _AT_ONCE // max(4 * int(np.prod(items.shape)), 1))
     digest = blake2b(digest_size=16)
     for start in range(0, len(indices), step):
@@ -40,7 +45,7 @@ def fingerprint(items: Items, labels: LabelSets | None = None, what: str = "item
 
 
 def of_labels(labels: LabelSets) -> str:
-    """A digest of each point's label set and of what the tags are called."""
+    """Return a digest of each point's label set and of the names of the tags."""
     digest = blake2b(repr((labels.ids.dtype.str, labels.names)).encode(), digest_size=16)
     for array in (labels.starts, labels.tags, labels.ids):
         of_array(array, digest)
@@ -48,7 +53,7 @@ def of_labels(labels: LabelSets) -> str:
 
 
 def of_similarity(similarity: Any) -> Fingerprint:
-    """Of a given S, dense or scipy-sparse."""
+    """Return the fingerprint of a given similarity matrix, dense or scipy-sparse."""
     digest = blake2b(repr(tuple(similarity.shape)).encode(), digest_size=16)
     if hasattr(similarity, "tocsr"):
         sparse = similarity.tocsr()
@@ -60,18 +65,18 @@ def of_similarity(similarity: Any) -> Fingerprint:
     return {"similarity": digest.hexdigest()}
 
 
-def differences(here: Fingerprint, there: Fingerprint) -> list[str]:
-    """In words, what is not the same: the value on each side where it is short enough to tell something."""
-    told = []
-    for name in [*here, *(name for name in there if name not in here)]:
-        mine, other = here.get(name, "not given"), there.get(name, "not given")
-        if mine != other:
-            told.append(f"{name} {'differ' if len(mine) == len(other) == 32 else f'{mine}, not {other}'}")
-    return told
+def differences(found: Fingerprint, expected: Fingerprint) -> list[str]:
+    """Return in words what differs, with both values where they are no digests."""
+    lines = []
+    for name in [*found, *(name for name in expected if name not in found)]:
+        value, other = found.get(name, "not given"), expected.get(name, "not given")
+        if value != other:
+            lines.append(f"{name} {'differ' if len(value) == len(other) == 32 else f'{value}, not {other}'}")
+    return lines
 
 
 def of_array(array: NDArray[Any], digest: Any) -> None:
-    """Feeds an array into a digest, in blocks of rows, so that a memory-mapped one is never read whole."""
+    """Update a digest with an array, in blocks of rows, so that a memory-mapped one is never in memory as a whole."""
     rows = max(1, _AT_ONCE // max(array[:1].nbytes, 1))
     for start in range(0, len(array), rows):
         digest.update(np.ascontiguousarray(array[start : start + rows]).data)

@@ -1,4 +1,4 @@
-"""What a dataset holds, in a few figures."""
+"""Describe a dataset in a few figures: items, classes, label sets, duplicates."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from ..labels import LabelSets
 from .dataset import Dataset
-from .duplicates import Digests, copies, digests
+from .duplicates import Digests, count_duplicates, digests
 
 
 def summary(
     dataset: Dataset, found: Digests | None = None, progress: Callable[[int], None] | None = None
 ) -> dict[str, Any]:
-    """Figures of a dataset by name. Reads every item, for the duplicates, unless the digests are given.
+    """Return figures of a dataset by name. Reads every item to find duplicates, unless the digests are given.
 
     items           how many
     classes         how many classes have a name
     label_sets      how many distinct sets of labels the items have
     unlabelled      items without any label
-    similar_rate    of the pairs of labelled items, how many share a label; None without labels
+    similar_rate    the share of pairs of labelled items that have a label in common; None without labels
     duplicates      items whose content is that of an earlier one
     """
     labels = dataset.labels
@@ -33,12 +33,12 @@ def summary(
         "label_sets": 0 if labels is None else int(((labels.sizes > 0) & ~labels.empty).sum()),
         "unlabelled": len(dataset) if labels is None else int(labels.sizes[labels.empty].sum()),
         "similar_rate": None if labels is None else similar_rate(labels),
-        "duplicates": copies(digests(dataset, progress) if found is None else found),
+        "duplicates": count_duplicates(digests(dataset, progress) if found is None else found),
     }
 
 
 def similar_rate(labels: LabelSets) -> float | None:
-    """Of the pairs of two labelled points, the share that have a label in common; None for fewer than two points."""
+    """Return the share of pairs of labelled points with a label in common; None for fewer than two points."""
     sizes = np.where(labels.empty, 0, labels.sizes).astype(np.float64)
     points = sizes.sum()
     if points < 2:
@@ -48,7 +48,7 @@ def similar_rate(labels: LabelSets) -> float | None:
 
 
 def _similar_points(labels: LabelSets) -> NDArray[np.float64]:
-    """(K,) how many points share a tag with a point of each label set, itself included."""
+    """Return (K,), how many points share a tag with a point of each label set, itself included."""
     starts, holders = labels.holders()
     holder_tags = np.repeat(np.arange(len(labels.names)), np.diff(starts))
     points_with = np.bincount(holder_tags, labels.sizes[holders], minlength=len(labels.names))  # (L,) by tag

@@ -1,4 +1,4 @@
-"""Anything a user may pass as inputs, read by index: arrays, tensors, or a lazy sequence larger than memory."""
+"""Whatever a user may pass as inputs, read by index: arrays, tensors, or a lazy sequence larger than memory."""
 
 from __future__ import annotations
 
@@ -8,27 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import AdshError, InputError, first_line
-from .arrays import ArrayDataset
-from .dataset import Dataset, Subset
+from .dataset import Dataset
 
-_SPREAD = 4096
-_READ_WHOLE = 1 << 32  # bytes of a memory-mapped array that are read to recognise it; of a larger one, some
-_READ_AT_ONCE = 1 << 22  # values looked at in one go
+_SPREAD = 4096  # items of the evenly spread sample, at most
+_READ_WHOLE = 1 << 32  # bytes: a larger memory-mapped array is fingerprinted by a sample
+_READ_AT_ONCE = 1 << 22  # values checked in one go
 
 
 class Items:
-    """A length, the shape of an item, and `take(indices)`. `what` names the argument in errors.
+    """A length, the shape of an item, and `take(indices)`.
 
     Items are features (d,) of any real type, or images (H, W, channels) of uint8. A lazy sequence has
     `__len__` and `__getitem__`; where it also has `__getitems__(indices)`, whole batches are read at once.
+
+    Args:
+        source: an array, a tensor, a list of items, a `Dataset`, or any lazy sequence.
+        what: the name of the argument in errors.
     """
 
     def __init__(self, source: Any, what: str = "inputs") -> None:
         self.what = what
-        self._chosen: NDArray[np.int64] | None = None  # of the array, where the source is a part of one
-        if isinstance(source, Subset) and isinstance(source.whole, ArrayDataset):
-            source, self._chosen = source.whole, source.indices
-        self._source, self._array = source, self._as_array(source)
+        self._source = source
+        self._dataset = source if isinstance(source, Dataset) else None  # else an object of the user's
+        array, self._rows = (None, None) if self._dataset is None else self._dataset.array_rows()
+        self._array = self._as_array(source if array is None else array)
         if not len(self):
             raise InputError(f"{what} is empty: give at least one item")
         first = self._read(np.zeros(1, dtype=np.int64))
@@ -47,27 +50,30 @@ class Items:
         self._checked = False
         self.is_array = self._array is not None
         self.in_memory = self.is_array and not isinstance(self._array, np.memmap)
-        # Images that were read from files have one fingerprint, wherever they are kept now.
+        # Images that were read from files have one fingerprint, wherever they are stored now.
         small = self._array is not None and self._array.nbytes <= _READ_WHOLE
-        self.known_by_all = (self.in_memory or small) and not getattr(source, "from_files", False)
+        self.fingerprint_all = (self.in_memory or small) and not (
+            self._dataset is not None and self._dataset.from_files
+        )
         if self.in_memory:
             if len(self.shape) == 1:  # every uint8 can be a pixel
                 self.read_through(range(len(self)))
             self._checked = True
 
     def __len__(self) -> int:
-        held = self._chosen if self._chosen is not None else self._source if self._array is None else self._array
-        return len(held)
+        if self._rows is not None:
+            return len(self._rows)
+        return len(self._source if self._array is None else self._array)
 
     def take(self, indices: NDArray[Any]) -> NDArray[Any]:
-        """(b, …) the items at these indices: float32 features, or uint8 images."""
+        """Return (b, …), the items at these indices: float32 features, or uint8 images."""
         if not len(indices):
             return np.empty((0, *self.shape), dtype=np.uint8 if len(self.shape) == 3 else np.float32)
         items = self._read(indices)
         if len(items) != len(indices) or items.shape[1:] != self.shape:
             raise InputError(
                 f"{self.what} gave items of shape {items.shape} for {len(indices)} indices, where the first item has "
-                f"shape {self.shape}: all must be alike"
+                f"shape {self.shape}: give items of one shape"
             )
         with np.errstate(over="ignore"):
             items = np.array(items, dtype=np.uint8 if len(self.shape) == 3 else np.float32, order="C")
@@ -83,31 +89,27 @@ class Items:
 
     @property
     def workers(self) -> int | None:
-        """Threads that may read at once, None for one a core: none for arrays, and for objects that may not bear it."""
+        """Threads that may read, None for one a core; 0 for arrays, and for objects that may not be thread-safe."""
         if self._array is None:
-            return self._source.workers if isinstance(self._source, Dataset) else 0
+            return 0 if self._dataset is None else self._dataset.workers
         return 1 if not self.in_memory and len(self.shape) == 3 else 0
 
     def file_sizes(self) -> NDArray[np.int64] | None:
-        """How long the file of each item is, where items are files."""
-        if not isinstance(self._source, Dataset):
-            return None
-        return self._source.file_sizes(np.arange(len(self)) if self._chosen is None else self._chosen)
+        """Return the file size of each item, where items are files."""
+        return None if self._dataset is None else self._dataset.file_sizes(np.arange(len(self)))
 
     def spread(self) -> NDArray[np.int64]:
-        """Indices of at most 4,096 items, spread evenly: a sample to measure or to recognise the items by."""
+        """Return the indices of at most 4,096 items, spread evenly: a sample to measure or recognise the items by."""
         return np.unique(np.linspace(0, len(self) - 1, min(len(self), _SPREAD)).astype(np.int64))
 
     def read_through(self, indices: NDArray[Any] | range) -> None:
-        """Reads these items once, block by block, and raises where one cannot be used."""
+        """Read these items once, block by block; raise where one cannot be used."""
         step = max(1, _READ_AT_ONCE // max(int(np.prod(self.shape)), 1))
         for start in range(0, len(indices), step):
             self.take(np.asarray(indices[start : start + step]))
 
     def _as_array(self, source: Any) -> NDArray[Any] | None:
-        """The source as an array, where it is one; None for a lazy sequence."""
-        if isinstance(source, ArrayDataset):
-            source = source.items
+        """Return the source as an array, where it is one; None for a lazy sequence."""
         if hasattr(source, "tocsr"):
             raise InputError(f"{self.what} is a sparse matrix: pass {self.what}.toarray()")
         if hasattr(source, "detach"):
@@ -119,7 +121,9 @@ class Items:
             try:
                 return np.asarray(source)
             except ValueError:
-                raise InputError(f"{self.what} is a list of items of unlike shapes: all must be alike") from None
+                raise InputError(
+                    f"{self.what} is a list of items of different shapes: give items of one shape"
+                ) from None
         if not (hasattr(source, "__len__") and hasattr(source, "__getitem__")):
             kind = type(source).__name__
             raise InputError(f"{self.what} is a {kind}: give an array, or an object with len() and items")
@@ -128,12 +132,12 @@ class Items:
     def _read(self, indices: NDArray[Any]) -> NDArray[Any]:
         items: NDArray[Any]
         if self._array is not None:
-            items = self._array[indices if self._chosen is None else self._chosen[indices]]
+            items = self._array[indices if self._rows is None else self._rows[indices]]
         else:
-            wanted, read = indices.tolist(), None
+            numbers, read = indices.tolist(), None
             try:
                 many = getattr(self._source, "__getitems__", None)
-                read = many(wanted) if many else [self._source[i] for i in wanted]
+                read = many(numbers) if many else [self._source[i] for i in numbers]
                 items = read if isinstance(read, np.ndarray) else np.stack([np.asarray(item) for item in read])
             except AdshError:  # the source says itself what is wrong
                 raise
@@ -158,5 +162,5 @@ class Items:
 
 
 def as_items(source: Any, what: str = "inputs") -> Items:
-    """`source` as Items; Items pass through."""
+    """Return `source` as Items; Items pass through."""
     return source if isinstance(source, Items) else Items(source, what)

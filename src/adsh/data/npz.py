@@ -1,4 +1,4 @@
-"""Arrays in .npy and .npz files: memory-mapped where the bytes lie plain in the file, and never unpickled."""
+"""Arrays in .npy and .npz files: memory-mapped unless they are compressed, and never unpickled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BROKEN = (OSError, ValueError, EOFError, KeyError, struct.error, zipfile.BadZip
 
 
 def load_npy(path: Path) -> NDArray[Any]:
-    """The array of a .npy file, memory-mapped."""
+    """Return the array of a .npy file, memory-mapped."""
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
@@ -27,7 +27,7 @@ def load_npy(path: Path) -> NDArray[Any]:
     except _BROKEN as problem:
         raise FolderError(f"{path} cannot be read as an array ({first_line(problem)}): save it again") from None
     if not isinstance(array, np.ndarray):
-        raise FolderError(f"{path} is an .npz under another name: call it .npz")
+        raise FolderError(f"{path} is an .npz under another name: rename it to .npz")
     return array
 
 
@@ -37,8 +37,8 @@ class Npz(Mapping[str, NDArray[Any]]):
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with zipfile.ZipFile(path) as held:
-                self._members = {info.filename.removesuffix(".npy"): info for info in held.infolist()}
+            with zipfile.ZipFile(path) as archive:
+                self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         except FileNotFoundError:
             raise FolderError(f"{path} does not exist: give the path of an .npz file") from None
         except _BROKEN as problem:
@@ -57,14 +57,14 @@ class Npz(Mapping[str, NDArray[Any]]):
                 mapped = self._mapped(member)
                 if mapped is not None:
                     return mapped
-            with zipfile.ZipFile(self.path) as held, held.open(member) as file:
+            with zipfile.ZipFile(self.path) as archive, archive.open(member) as file:
                 read: NDArray[Any] = npy.read_array(file, allow_pickle=False)
                 return read
         except _BROKEN as problem:
             raise FolderError(f"{self.path}: {name} cannot be read ({first_line(problem)}): save it again") from None
 
     def _mapped(self, member: zipfile.ZipInfo) -> NDArray[Any] | None:
-        """The member's bytes in place: after the zip's own header (whose two lengths are at 26) and the .npy's."""
+        """Map the member's bytes in place: after the zip's own header (whose two lengths are at 26) and the .npy's."""
         with self.path.open("rb") as file:
             file.seek(member.header_offset + 26)
             file.seek(sum(struct.unpack("<HH", file.read(4))), 1)

@@ -1,17 +1,18 @@
-"""Images of a source made ready for a network in one reading: at one size, checked, digested, and kept."""
+"""Prepare the images of a source for a network in one pass: read, check, digest, resize and cache them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
 from .arrays import ArrayDataset
-from .cache_limits import default_folder, disk_limit, memory_limit, words
+from .cache_limits import default_folder, disk_limit, format_bytes, memory_limit
 from .dataset import Dataset
 from .duplicates import Digests, digests
 from .images.cache import InMemory, OnDisk, Store, fingerprint_of_files, needed_bytes
@@ -20,23 +21,23 @@ from .images.resized import ResizedDataset
 from .readable import check_bad, read_through
 from .splits import Indices
 
-_DIGESTED = 1_000_000  # features at most: of more, copies are not looked for
+_MOST_DIGESTED = 1_000_000  # of more features than this, duplicates are not looked for
 
 RAM, DISK, NONE = "ram", "disk", "none"
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A source made ready. `dataset` is as long as the source: an index means the same item in both."""
+    """A prepared source. `dataset` is as long as the source: an index means the same item in both."""
 
     dataset: Dataset
     readable: Indices  # the items that can be read, ascending; only those of `dataset` may be used
     bad: list[tuple[str, str]]  # key and reason of the others
     digests: Digests | None  # (n, 16) of the pixels as decoded, for `check_overlap`; None for very many features
-    kept: str  # where the images are, and why there, in words
+    kept: str  # where the images are stored, and why there, in words
 
     def usable(self) -> Dataset:
-        """The items that can be read."""
+        """Return the items that can be read."""
         return self.dataset.subset(self.readable) if self.bad else self.dataset
 
 
@@ -52,8 +53,27 @@ class CachedImages(ArrayDataset):
         self.source = source
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """How long the file of each item is, where items are files."""
+        """Return the file size of each item, where items are files."""
         return self.source.file_sizes(indices)
+
+    def locate(self, index: int) -> tuple[Dataset, int]:
+        """Return the dataset behind this one that reads the item, and the item's index there."""
+        return self.source.locate(index)
+
+
+class ReadingOptions(TypedDict, total=False):
+    """How `prepare` reads.
+
+    skip_bad    list the items that cannot be read in `bad`, instead of raising
+    least       how many items must be left with `skip_bad`; 1 unless given
+    workers     threads that read; as many as there are cores unless given
+    progress    called with the number of items read so far
+    """
+
+    skip_bad: bool
+    least: int
+    workers: int | None
+    progress: Callable[[int], None] | None
 
 
 def prepare(
@@ -63,71 +83,87 @@ def prepare(
     how: str = "crop",
     cache: str = RAM,
     cache_size: str | int | None = None,
-    skip_bad: bool = False,
-    least: int = 1,
-    workers: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    **reading: Unpack[ReadingOptions],
 ) -> Prepared:
-    """Reads every image once. Those that cannot be read raise, all counted; with `skip_bad` they are listed.
-
-    size, how    the side of the images, and how they are brought to it: see `ResizedDataset`
-    cache        "ram"; "disk" (in ~/.cache/adsh) or a folder, for later runs too; "none": the files are read again
-                 each time. What does not fit is not kept, and `kept` says so
-    cache_size   the most to keep, such as "8GB"; half of the free memory, or what is free on the disk, unless given
-    least        how many must be left with `skip_bad`
-    workers      threads that read; as many as there are cores unless given
+    """Read every image once, resize and cache it.
 
     Images that are an array of that size already, and arrays with no size given, are taken as they are.
+
+    Args:
+        dataset: the source.
+        size: the side of the images.
+        how: how they are resized to it, "crop" or "squash": see `ResizedDataset`.
+        cache: "ram"; "disk" (in ~/.cache/adsh) or a folder, for later runs too; "none" reads the files again each
+            time. What does not fit is not cached, and `Prepared.kept` says so.
+        cache_size: the most to cache, such as "8GB"; by default half of the free memory, or what is free on the disk.
+        **reading: skip_bad, least, workers and progress: see `ReadingOptions`.
+
+    Raises:
+        InputError: items cannot be read; all are counted, and the first are named. Not with `skip_bad`.
     """
-    if isinstance(dataset, ArrayDataset) and (size is None or dataset.items.shape[1:3] == (size, size)):
-        return _as_it_is(dataset)
+    options = _Reading(**reading)
+    array = dataset.array
+    if array is not None and (size is None or array.shape[1:3] == (size, size)):
+        return _prepare_array(dataset, array)
     if size is None:
-        raise InputError(f"{dataset.name} holds images of sizes of their own: give the size to bring them to")
-    sized = ResizedDataset(dataset, size, how)
-    sized.workers = dataset.workers if workers is None else workers
-    store, kept = _store(dataset, sized, cache, cache_size)
-    read_through(dataset, store, fitted=sized.resized, workers=sized.workers, progress=progress)
+        raise InputError(f"{dataset.name} holds images of different sizes: give the size to resize them to")
+    resized = ResizedDataset(dataset, size, how)
+    resized.workers = dataset.workers if options.workers is None else options.workers
+    store, kept = _store(dataset, resized, cache, cache_size)
+    read_through(dataset, store, resize=resized.resized, workers=resized.workers, progress=options.progress)
     bad = [(dataset.keys[at], reason) for at, reason in store.bad.items()]
-    check_bad(dataset.name, len(dataset), bad, skip_bad=skip_bad, least=least)
-    ready = sized if store.images is None else CachedImages(store.images, dataset)
+    check_bad(dataset.name, len(dataset), bad, skip_bad=options.skip_bad, least=options.least)
+    prepared = resized if store.images is None else CachedImages(store.images, dataset)
     readable = np.setdiff1d(np.arange(len(dataset)), list(store.bad)) if bad else np.arange(len(dataset))
-    return Prepared(ready, readable, bad, store.digests, kept)
+    return Prepared(prepared, readable, bad, store.digests, kept)
 
 
-def _as_it_is(dataset: ArrayDataset) -> Prepared:
-    """An array needs no reading: its items are digested, unless they are very many features."""
-    found = digests(dataset) if dataset.items.ndim == 4 or len(dataset) <= _DIGESTED else None
+@dataclass(frozen=True)
+class _Reading:
+    """`ReadingOptions` with their defaults."""
+
+    skip_bad: bool = False
+    least: int = 1
+    workers: int | None = None
+    progress: Callable[[int], None] | None = None
+
+
+def _prepare_array(dataset: Dataset, array: NDArray[np.generic]) -> Prepared:
+    """Digest the items of an array, unless they are very many features; nothing needs to be read."""
+    found = digests(dataset) if array.ndim == 4 or len(dataset) <= _MOST_DIGESTED else None
     return Prepared(dataset, np.arange(len(dataset)), [], found, "in the source's own array")
 
 
-def _store(dataset: Dataset, sized: ResizedDataset, cache: str, cache_size: str | int | None) -> tuple[Store, str]:
-    """Where the images go, and the reason in words."""
-    n, size = len(dataset), sized.size
+def _store(dataset: Dataset, resized: ResizedDataset, cache: str, cache_size: str | int | None) -> tuple[Store, str]:
+    """Choose where the images are stored; return also the reason in words."""
+    n, size = len(dataset), resized.size
     needed = needed_bytes(n, size)
     if cache == NONE:
         return InMemory(n, None), "not kept, as asked: files are read again each time"
     if cache == RAM:
         limit = memory_limit(cache_size)
         if needed <= limit:
-            return InMemory(n, size), f"in memory, {words(needed)}"
+            return InMemory(n, size), f"in memory, {format_bytes(needed)}"
         advice = "--cache disk keeps them on disk"
     else:
         folder = default_folder() if cache == DISK else Path(cache).expanduser()
         if folder.is_file():
             raise InputError(f"cache={cache!r} is a file: give ram, disk, none or a folder")
-        fingerprint = fingerprint_of_files(dataset, size, sized.how, sized.resize)
+        fingerprint = fingerprint_of_files(dataset, size, resized.how, resized.resize)
         if fingerprint is None:
-            store, kept = _store(dataset, sized, RAM, cache_size)
+            store, kept = _store(dataset, resized, RAM, cache_size)
             return store, f"{kept}, not on disk: only a source of files can be recognised in a later run"
-        there = any((folder / f"{fingerprint}{end}").exists() for end in ("", ".part"))  # has its room already
-        limit = disk_limit(folder, cache_size) + (needed if there else 0)
+        started = any(
+            (folder / f"{fingerprint}{end}").exists() for end in ("", ".part")
+        )  # it has its space on the disk already
+        limit = disk_limit(folder, cache_size) + (needed if started else 0)
         if needed <= limit:
-            held = OnDisk(folder, fingerprint, n, size)
-            again = ", read before" if held.whole else ", going on with it" if held.done else ""
-            return held, f"on disk, {words(needed)} in {folder / fingerprint}{again}"
+            on_disk = OnDisk(folder, fingerprint, n, size)
+            again = ", read before" if on_disk.complete else ", going on with it" if on_disk.done else ""
+            return on_disk, f"on disk, {format_bytes(needed)} in {folder / fingerprint}{again}"
         advice = "free some, or give --cache another folder"
     return (
         InMemory(n, None),
-        f"not kept: {words(needed)} are needed and a cache may take {words(limit)}; files are read again each time "
-        f"({advice})",
+        f"not kept: {format_bytes(needed)} are needed and a cache may take {format_bytes(limit)}; files are read again "
+        f"each time ({advice})",
     )

@@ -1,14 +1,14 @@
 """The splits that papers report on, by name, drawn from a seed.
 
-A protocol reads the labels and the seed alone, so a split can be drawn before any image is read; whether an image
-is on both sides under two names is a question to their content, which `check_overlap` answers.
+A protocol reads only the labels and the seed, so a split can be drawn before any image is read; `check_overlap` finds
+images that are among both queries and database, under whatever names.
 
     name      for        queries              validation   database                training
     holdout   anything   a tenth, <= 1,000 *  -            the others              -
     all       anything   -                    -            every item              -
     paper     CIFAR-10   1,000                1,000        the others (58,000)     500 a class of the database
     59k       CIFAR-10   100 a class          -            the others (59,000)     500 a class of the database
-    54k       CIFAR-10   100 a class          -            the others (54,000)     500 a class, beside the database
+    54k       CIFAR-10   100 a class          -            the others (54,000)     500 a class, not in the database
     50k       CIFAR-10   the published test   -            the others (50,000)     500 a class of the database
     nuswide   NUS-WIDE   2,100                2,100        the others              10,500 of the database
     coco      MS-COCO    5,000                -            the others              10,000 of the database
@@ -30,11 +30,20 @@ from .splits import Indices, Split
 
 __all__ = ["PROTOCOLS", "Indices", "Split", "split"]
 
-_HELD_OUT, _AT_MOST = 0.1, 1000  # of the protocol `holdout`
+_HOLDOUT_SHARE, _HOLDOUT_MOST = 0.1, 1000  # queries of the protocol `holdout`
 
 
 def split(dataset: Dataset, protocol: str = "holdout", seed: int = 0) -> Split:
-    """The split of that name, drawn from the seed; the names are in the head of this file."""
+    """Draw a split.
+
+    Args:
+        dataset: what to split.
+        protocol: one of `PROTOCOLS`: holdout, all, paper, 59k, 54k, 50k, nuswide, coco or coco17.
+        seed: the same seed gives the same split.
+
+    Raises:
+        InputError: there is no such protocol, or the dataset is too small for it.
+    """
     if protocol == "paper" and dataset.name == "nuswide":
         protocol = "nuswide"
     if protocol not in PROTOCOLS:
@@ -53,49 +62,49 @@ class _Draw:
         self.left = np.arange(len(dataset))
 
     def items(self, count: int) -> Indices:
-        """So many items at random, taken out of what is left."""
+        """Draw so many items at random, and remove them from those left."""
         if count >= len(self.left):
             raise self.too_small(f"{count:,} of the {len(self.left):,} items left")
         return self.take(np.sort(self.rng.choice(self.left, count, replace=False)))
 
-    def a_class(self, count: int, keep: bool = False) -> Indices:
-        """So many items of each class at random; with `keep` they stay among what is left."""
+    def per_class(self, count: int, keep: bool = False) -> Indices:
+        """Draw so many items of each class at random; with `keep` they stay among those left."""
         labels = self.dataset.labels
         if labels is None or (np.diff(labels.starts) > 1).any():
             raise InputError(
                 f"protocol={self.protocol!r} draws by class, and {self.dataset.name} has "
                 f"{'no labels' if labels is None else 'several labels an item'}: choose holdout"
             )
-        of_each = labels.ids[self.left]
+        label_sets = labels.ids[self.left]
         drawn = []
         for number in np.flatnonzero((labels.sizes > 0) & ~labels.empty):
-            members = self.left[of_each == number]
+            members = self.left[label_sets == number]
             if count > len(members):
-                called = labels.names_of(int(number))[0]
-                raise self.too_small(f"{count:,} of the {len(members):,} items left of the class {called}")
+                name = labels.names_of(int(number))[0]
+                raise self.too_small(f"{count:,} of the {len(members):,} items left of the class {name}")
             drawn.append(self.rng.choice(members, count, replace=False))
         found = np.sort(np.concatenate(drawn))
         return found if keep else self.take(found)
 
     def take(self, found: Indices) -> Indices:
-        """`found`, taken out of what is left."""
+        """Remove these items from those left, and return them."""
         self.left = np.setdiff1d(self.left, found, assume_unique=True)
         return found
 
-    def of_the_rest(self, count: int) -> Indices:
-        """So many of what is left at random, which stay there."""
+    def sample_left(self, count: int) -> Indices:
+        """Draw so many of those left at random, which stay there."""
         if count > len(self.left):
             raise self.too_small(f"{count:,} of the {len(self.left):,} items left")
         return np.sort(self.rng.choice(self.left, count, replace=False))
 
-    def too_small(self, asked: str) -> InputError:
-        """What to say where there is too little to draw from."""
+    def too_small(self, amount: str) -> InputError:
+        """Return the error for a dataset that has too few items."""
         return InputError(
-            f"protocol={self.protocol!r} draws {asked}: {self.dataset.name} is too small for it; choose holdout"
+            f"protocol={self.protocol!r} draws {amount}: {self.dataset.name} is too small for it; choose holdout"
         )
 
     def split(self, queries: Indices, validation: Indices | None = None, training: Indices | None = None) -> Split:
-        """The split whose database is what is left."""
+        """Return the split whose database is the items left."""
         none = np.empty(0, dtype=np.int64)
         return Split(
             self.protocol,
@@ -113,45 +122,47 @@ def _all(draw: _Draw) -> Split:
 
 def _holdout(draw: _Draw) -> Split:
     labels = draw.dataset.labels
-    may_ask = draw.left if labels is None else draw.left[~labels.empty[labels.ids]]  # nothing is relevant to the others
-    count = min(max(1, round(len(may_ask) * _HELD_OUT)), _AT_MOST)
-    return draw.split(draw.take(np.sort(may_ask[draw.rng.permutation(len(may_ask))[:count]])))
+    labelled = draw.left if labels is None else draw.left[~labels.empty[labels.ids]]  # nothing is relevant to others
+    count = min(max(1, round(len(labelled) * _HOLDOUT_SHARE)), _HOLDOUT_MOST)
+    return draw.split(draw.take(np.sort(labelled[draw.rng.permutation(len(labelled))[:count]])))
 
 
 def _paper(draw: _Draw) -> Split:
     queries, validation = draw.items(1000), draw.items(1000)
-    return draw.split(queries, validation, draw.a_class(500, keep=True))
+    return draw.split(queries, validation, draw.per_class(500, keep=True))
 
 
 def _59k(draw: _Draw) -> Split:
-    queries = draw.a_class(100)
-    return draw.split(queries, training=draw.a_class(500, keep=True))
+    queries = draw.per_class(100)
+    return draw.split(queries, training=draw.per_class(500, keep=True))
 
 
 def _54k(draw: _Draw) -> Split:
-    queries = draw.a_class(100)
-    return draw.split(queries, training=draw.a_class(500))
+    queries = draw.per_class(100)
+    return draw.split(queries, training=draw.per_class(500))
 
 
 def _50k(draw: _Draw) -> Split:
     start = draw.dataset.test_from
     if start is None:
-        raise InputError(f"protocol='50k' asks with the published test part, and {draw.dataset.name} has none")
+        raise InputError(
+            f"protocol='50k' takes the published test part as queries, and {draw.dataset.name} has none: choose holdout"
+        )
     queries = draw.take(np.arange(start, len(draw.dataset)))
-    return draw.split(queries, training=draw.a_class(500, keep=True))
+    return draw.split(queries, training=draw.per_class(500, keep=True))
 
 
 def _nuswide(draw: _Draw) -> Split:
     queries, validation = draw.items(2100), draw.items(2100)
-    return draw.split(queries, validation, draw.of_the_rest(10_500))
+    return draw.split(queries, validation, draw.sample_left(10_500))
 
 
 def _coco(draw: _Draw) -> Split:
-    return draw.split(draw.items(5000), training=draw.of_the_rest(10_000))
+    return draw.split(draw.items(5000), training=draw.sample_left(10_000))
 
 
 def _coco17(draw: _Draw) -> Split:
-    return draw.split(draw.items(1000), training=draw.of_the_rest(5000))
+    return draw.split(draw.items(1000), training=draw.sample_left(5000))
 
 
 PROTOCOLS: dict[str, Callable[[_Draw], Split]] = {

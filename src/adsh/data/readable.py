@@ -1,4 +1,4 @@
-"""Every item read once before anything long starts: better a list now than a crash after hours."""
+"""Read every item once before anything long starts, so that broken files are found at once and all together."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .images.cache import InMemory, Store
 from .images.decode import Pixels
 from .reader_pool import in_order, worker_count
 
-_SHOWN = 20
-_PIECE = 16  # items a thread reads in one go
+_SHOWN = 20  # items named in an error
+_CHUNK = 16  # items a thread reads in one go
 
 
 @dataclass(frozen=True)
 class Readable:
-    """What a reading through gave."""
+    """The items that can be read, and those that cannot."""
 
     dataset: Dataset  # the items that can be read: the dataset itself where all can
     bad: list[tuple[str, str]]  # key and reason of each that cannot
@@ -37,9 +37,16 @@ def check_readable(
     progress: Callable[[int], None] | None = None,
     workers: int | None = None,
 ) -> Readable:
-    """Reads every item. One that cannot be read raises, with all such counted and the first named.
+    """Read every item.
 
-    With `skip_bad` they are left out instead, and listed in the answer.
+    Args:
+        dataset: the items.
+        skip_bad: leave out the items that cannot be read, and list them in `Readable.bad`.
+        progress: called with the number of items read so far.
+        workers: threads that read; by default as many as the dataset allows.
+
+    Raises:
+        InputError: items cannot be read; all are counted, and the first are named. Not with `skip_bad`.
     """
     store = InMemory(len(dataset), None)
     read_through(dataset, store, workers=workers, progress=progress)
@@ -55,13 +62,18 @@ def read_through(
     dataset: Dataset,
     store: Store,
     *,
-    fitted: Callable[[NDArray[Any]], Pixels] | None = None,
+    resize: Callable[[NDArray[Any]], Pixels] | None = None,
     workers: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> None:
-    """Reads what the store lacks into it: digests, the images as `fitted` gives them, and who cannot be read.
+    """Fill a store with digests, images and the items that cannot be read; items it has already are not read again.
 
-    The threads are as many as the dataset allows, unless `workers` says.
+    Args:
+        dataset: the items.
+        store: it is filled from `store.done` on.
+        resize: applied to each image before it is stored.
+        workers: threads that read; by default as many as the dataset allows.
+        progress: called with the number of items read so far.
     """
     images = store.images
 
@@ -71,17 +83,17 @@ def read_through(
             try:
                 item = dataset[index]
                 if images is not None:
-                    images[index] = item if fitted is None else fitted(item)
+                    images[index] = item if resize is None else resize(item)
                 store.digests[index] = np.frombuffer(item_digest(item), dtype=np.uint8)
             except InputError as problem:
                 bad[index] = first_line(problem)
         return indices, bad
 
     n = len(dataset)
-    pieces = (range(start, min(start + _PIECE, n)) for start in range(store.done, n, _PIECE))
+    chunks = (range(start, min(start + _CHUNK, n)) for start in range(store.done, n, _CHUNK))
     threads = worker_count(dataset.workers if workers is None else workers)
     try:
-        with closing(in_order(read, pieces, threads)) as results:
+        with closing(in_order(read, chunks, threads)) as results:
             for indices, bad in results:
                 store.bad.update(bad)
                 store.mark(indices.stop)
@@ -93,17 +105,26 @@ def read_through(
 
 
 def as_records(bad: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
-    """Who cannot be read and why, as logs and programs are told."""
+    """Return the items that cannot be read, and why, as logs and --json have them."""
     return [{"key": key, "reason": reason} for key, reason in bad]
 
 
 def check_bad(name: str, items: int, bad: Sequence[tuple[str, str]], *, skip_bad: bool, least: int = 1) -> None:
-    """Raises where items cannot be read: all of them counted, the first named; or, to be skipped, where too few can."""
+    """Raise if items cannot be read, unless they are to be skipped and enough are left.
+
+    Args:
+        name: what the error calls the source.
+        items: how many items there are.
+        bad: key and reason of those that cannot be read.
+        skip_bad: whether they are to be skipped.
+        least: how many must be left then.
+    """
     if not bad or (skip_bad and items - len(bad) >= least):
         return
-    told = [reason if key in reason else f"{key}: {reason}" for key, reason in bad[:_SHOWN]]
-    reasons = "; ".join(reason.removesuffix(": replace it, or leave it out") for reason in told)
+    lines = [reason if key in reason else f"{key}: {reason}" for key, reason in bad[:_SHOWN]]
+    reasons = "; ".join(line.removesuffix(": replace it, or leave it out") for line in lines)
     more = f"; and {len(bad) - _SHOWN:,} more, which adsh data info --skip-bad lists" if len(bad) > _SHOWN else ""
-    some = len(bad) < items
-    then = "replace them, or leave them out with skip_bad (--skip-bad)" if some else "give images that can be read"
-    raise InputError(f"{name}: {len(bad):,} of {items:,} items cannot be read: {reasons}{more}; {then}")
+    advice = "give images that can be read"
+    if len(bad) < items:
+        advice = "replace them, or leave them out with skip_bad (--skip-bad)"
+    raise InputError(f"{name}: {len(bad):,} of {items:,} items cannot be read: {reasons}{more}; {advice}")

@@ -1,4 +1,4 @@
-"""Reading by several threads at once. What comes out does not depend on how many there are.
+"""Read with several threads at once. The results do not depend on how many there are.
 
 Threads, not processes: Pillow decodes and resizes without holding Python's lock, so threads read as fast, start at
 once, and hand over arrays without copying them (`benchmarks/feed.py` has the figures).
@@ -17,23 +17,28 @@ from ..errors import InputError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_MOST = 32  # threads unless asked for more: beyond it they wait for one another
-_AHEAD = 2  # tasks a worker that may wait for being taken: memory is bounded by it
+_MOST = 32  # threads unless more are requested: beyond it they wait for one another
+_AHEAD = 2  # finished tasks a worker may be ahead of the caller, which bounds the memory
 
 
-def worker_count(wanted: int | None) -> int:
-    """How many threads to read with: `wanted`, or with None one a core that this process may use."""
-    if wanted is None:
+def worker_count(workers: int | None) -> int:
+    """Return how many threads to read with: `workers`, or with None one a core that this process may use."""
+    if workers is None:
         return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, _MOST)
-    if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0:
-        raise InputError(f"workers={wanted!r}: give a number of threads, or 0 to read in the main one")
-    return wanted
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 0:
+        raise InputError(f"workers={workers!r}: give a number of threads, or 0 to read in the main one")
+    return workers
 
 
 def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], workers: int) -> Generator[Result, None, None]:
-    """`work` of each task, in the order of the tasks, done by so many threads; by the caller's where it is 0.
+    """Yield the result of each task, in the order of the tasks.
 
-    An error of a task comes out in its place. However this ends, no thread outlives it.
+    An error of a task is raised in its place. However this ends, no thread outlives it.
+
+    Args:
+        work: called with each task.
+        tasks: read as they are needed.
+        workers: threads that work; 0 for the calling thread alone.
     """
     if not workers:
         yield from map(work, tasks)

@@ -1,4 +1,4 @@
-"""Many short texts in little memory: one block of bytes and where each ends."""
+"""Many short texts in little memory: one block of bytes, and the end of each text."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import overload
 
 
 class Texts(Sequence[str]):
-    """A list of strings that grows at its end, at 8 bytes a string beside its letters (a Python str takes 50)."""
+    """A list of strings that grows at its end, at 8 bytes a string besides its letters (a Python str takes 50)."""
 
     def __init__(self) -> None:
         self._bytes, self._ends = bytearray(), array("q", [0])
 
     def append(self, text: str) -> None:
-        """Adds a text at the end."""
+        """Add a text at the end."""
         self.extend([text])
 
     def extend(self, texts: Sequence[str]) -> None:
-        """Adds texts at the end: many at once take a tenth of the time."""
+        """Add texts at the end; many at once take a tenth of the time."""
         joined = "".join(texts)
         lengths = map(len, texts) if joined.isascii() else (len(_encoded(text)) for text in texts)
         ends = accumulate(lengths, initial=len(self._bytes))

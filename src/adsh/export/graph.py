@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..data.loader import ready
+from ..data.loader import as_inputs
 from ..encoders.onnx_package import CODES, FEATURES, INPUTS, OUTPUTS
 from ..errors import AdshError, InputError, MissingExtraError, first_line
 from ..methods.solvers.kernel import Kernel
@@ -36,7 +36,7 @@ class NetworkOutputs(nn.Module):
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """(n, c), and (n, d)."""
-        x = ready(inputs)
+        x = as_inputs(inputs)
         if self.mirror:
             x = torch.cat([x, x.flip(-1)])
         scores, decide = split_scores(self.network)

@@ -22,7 +22,7 @@ from .. import config
 from ..data import Items, as_items
 from ..data.augment import augmentation
 from ..data.fingerprint import Fingerprint
-from ..data.loader import Feed
+from ..data.loader import DeviceLoader
 from ..errors import AdshWarning, InputError
 from ..hamming.bits import Codes, check_bits
 from ..labels import LabelSets
@@ -132,7 +132,7 @@ class DeepModel(FittedNetwork, Parameters, ABC):
                 if asked is items:
                     self.features_ = seen
                 asked = as_items(seen)
-            feed = Feed(asked, choice.device)
+            feed = DeviceLoader(asked, choice.device)
             try_out(trained, feed, bits, recipe.start_size)
 
             def at_start(standing: Standing) -> None:

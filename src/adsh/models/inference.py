@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..config import Recipe
 from ..data import Items
-from ..data.loader import Feed
+from ..data.loader import DeviceLoader
 from ..errors import InputError, first_line
 from ..hamming.bits import Codes, pack
 from ..train.distributed import World
@@ -24,7 +24,7 @@ Which = NDArray[np.int64] | range
 
 def outputs(network: nn.Module, items: Items, device: torch.device, recipe: Recipe, indices: Which) -> Iterator[Tensor]:
     """tanh(F) of the items at these indices, batch by batch, as the recipe has them coded."""
-    with threads_for(network, device), Feed(items, device) as feed:
+    with threads_for(network, device), DeviceLoader(items, device) as feed:
         yield from network_outputs(network, feed, indices, mirror=recipe.mirror, bf16=recipe.bf16)
 
 
@@ -73,7 +73,7 @@ def told_weights(network: nn.Module) -> str | None:
     return str(loaded) if loaded else "random weights to start from" if hasattr(network, "preprocess") else None
 
 
-def try_out(network: nn.Module, feed: Feed, bits: int, start_size: int = 0) -> None:
+def try_out(network: nn.Module, feed: DeviceLoader, bits: int, start_size: int = 0) -> None:
     """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide.
 
     So are those of images at `start_size`, where training is to begin with such.

@@ -21,7 +21,7 @@ from torch import nn
 from ..data import Items
 from ..data.fingerprint import Fingerprint, differences
 from ..data.images.cache import create_npy
-from ..data.loader import Feed
+from ..data.loader import DeviceLoader
 from ..errors import FolderError, InputError
 from ..utils.device import DeviceChoice, threads_for
 from ..utils.files import replacing_file
@@ -99,7 +99,7 @@ def compute_features(
         on_done: Called with the number of items done, and of all.
     """
     network.eval()
-    with torch.inference_mode(), threads_for(network, choice.device), Feed(items, choice.device) as feed:
+    with torch.inference_mode(), threads_for(network, choice.device), DeviceLoader(items, choice.device) as feed:
         for indices, inputs in zip(batches, feed.epoch(batches), strict=True):
             write(indices, network.features(inputs).float().cpu().numpy())  # type: ignore[operator]  # a method
             if on_done is not None:

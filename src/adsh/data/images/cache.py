@@ -1,8 +1,8 @@
-"""Where decoded images are kept: in memory, or on disk as one array that later runs take up again.
+"""Where decoded images are stored: in memory, or on disk as one array that later runs reuse.
 
-A cache on disk is a folder called by a fingerprint of what it was made from: keys, sizes and times of the files, the
-size of the images and how they were brought to it. It is filled beside, in FOLDER/NAME.part, and renamed when it is
-whole; one that a kill left half filled is gone on with, up to the last mark that was written.
+A cache on disk is a folder named by a fingerprint of its sources: keys, sizes and times of the files, the size of the
+images and how they were resized. It is filled under another name, FOLDER/NAME.part, and renamed when it is complete.
+One that a killed run left incomplete is continued from the progress last written.
 
     images.npy     (n, size, size, 3) uint8; rows of items that cannot be read are 0
     digests.npy    (n, 16) of the pixels as decoded, before they were resized
@@ -29,34 +29,33 @@ from ...utils.files import replacing_file
 from ..dataset import Dataset
 from ..duplicates import Digests
 from .decode import Pixels
-from .files import ImageFiles
 
 _FORMAT = 1
-_MARKED = 10.0  # seconds between two marks of how far it is
-_MARK = "cache.json"
+_INTERVAL = 10.0  # seconds between two writes of the progress
+_PROGRESS = "cache.json"
 
 Bad = dict[int, str]  # by the item's index, why it cannot be read
 
 
 class Store(Protocol):
-    """What a reading through fills: `images` and `digests` by index."""
+    """What `read_through` fills: `images` and `digests` by index."""
 
     digests: Digests
-    done: int  # items that an earlier run has read already
+    done: int  # items that an earlier run has read
     bad: Bad
 
     @property
     def images(self) -> Pixels | None:
-        """Where the images go; None where they are not kept."""
+        """Where the images go; None where they are not stored."""
 
     def mark(self, done: int) -> None:
-        """All items before this index are read."""
+        """Note that all items before this index are read."""
 
     def finish(self) -> None:
-        """All are read."""
+        """Note that all are read."""
 
     def close(self) -> None:
-        """No more is read, all or not."""
+        """Stop, complete or not."""
 
 
 class InMemory:
@@ -68,13 +67,13 @@ class InMemory:
         self.done, self.bad = 0, Bad()
 
     def mark(self, done: int) -> None:
-        """Nothing is kept."""
+        """Do nothing."""
 
     def finish(self) -> None:
-        """Nothing is to be done."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing is to be done."""
+        """Do nothing."""
 
 
 class OnDisk:
@@ -82,7 +81,7 @@ class OnDisk:
 
     def __init__(self, folder: Path, fingerprint: str, count: int, size: int) -> None:
         self.path, self._part = folder / fingerprint, folder / f"{fingerprint}.part"
-        self._fingerprint, self._marked = fingerprint, time.monotonic()
+        self._fingerprint, self._written = fingerprint, time.monotonic()
         self._shapes = {"images": (count, size, size, 3), "digests": (count, 16)}
         self._lock: BinaryIO | None = None
         self.done, self.bad = 0, Bad()
@@ -94,7 +93,7 @@ class OnDisk:
             if self._opened(self.path, "r") and self.done == count:  # finished by another run just now
                 self.close()
                 return
-            shutil.rmtree(self.path, ignore_errors=True)  # damaged: it has the name, and is not whole
+            shutil.rmtree(self.path, ignore_errors=True)  # damaged: it has the name of a complete one
             if self._opened(self._part, "r+"):
                 return
             shutil.rmtree(self._part, ignore_errors=True)
@@ -105,61 +104,64 @@ class OnDisk:
             self.close()
             if isinstance(problem, FolderError):
                 raise
-            raise FolderError(f"cannot keep images in {folder} ({problem.strerror}): give another --cache") from None
+            raise FolderError(f"cannot store images in {folder} ({problem.strerror}): give another --cache") from None
 
     @property
-    def whole(self) -> bool:
-        """Whether everything had been read before."""
+    def complete(self) -> bool:
+        """Whether an earlier run had read everything."""
         return self._lock is None
 
     def mark(self, done: int) -> None:
-        """All items before this index are read: now and then that is written down, after the pixels are."""
-        if time.monotonic() - self._marked > _MARKED:
-            self._write_mark(done)
+        """Note that all items before this index are read; from time to time that is written, after the pixels."""
+        if time.monotonic() - self._written > _INTERVAL:
+            self._write_progress(done)
 
     def finish(self) -> None:
-        """The folder gets its name."""
+        """Give the folder its name."""
         if self._lock is not None:
-            self._write_mark(len(self.digests))
+            self._write_progress(len(self.digests))
             try:
                 self._part.replace(self.path)
             except OSError as problem:
-                raise FolderError(f"cannot name {self.path} ({problem.strerror}): give another --cache") from None
+                raise FolderError(
+                    f"cannot rename {self._part} to {self.path.name} ({problem.strerror}): give another --cache"
+                ) from None
             self._opened(self.path, "r")
             self.close()
 
     def close(self) -> None:
-        """Lets others fill it; what is done stays."""
+        """Release the lock; what is done stays."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def _opened(self, folder: Path, mode: Any) -> bool:
-        """Whether the arrays are there and fit; `done` and `bad` tell how far they are."""
+        """Open the arrays of a folder, and set `done` and `bad`; return whether they are there and fit."""
         try:
-            mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
-            held = [np.load(folder / f"{name}.npy", mmap_mode=mode, allow_pickle=False) for name in self._shapes]
-            right = all(a.shape == s and a.dtype == np.uint8 for a, s in zip(held, self._shapes.values(), strict=True))
-            if mark["fingerprint"] != self._fingerprint or not right:
+            progress = json.loads((folder / _PROGRESS).read_text(encoding="utf-8"))
+            arrays = [np.load(folder / f"{name}.npy", mmap_mode=mode, allow_pickle=False) for name in self._shapes]
+            fits = all(a.shape == s and a.dtype == np.uint8 for a, s in zip(arrays, self._shapes.values(), strict=True))
+            if progress["fingerprint"] != self._fingerprint or not fits:
                 return False
-            self.done, self.bad = int(mark["done"]), {int(at): str(why) for at, why in mark["bad"].items()}
+            self.done = int(progress["done"])
+            self.bad = {int(at): str(reason) for at, reason in progress["bad"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError):
             return False
-        self.images, self.digests = held
+        self.images, self.digests = arrays
         return True
 
-    def _write_mark(self, done: int) -> None:
+    def _write_progress(self, done: int) -> None:
         for array in (self.images, self.digests):
             if isinstance(array, np.memmap):
                 array.flush()
-        bad = {str(at): why for at, why in self.bad.items() if at < done}
-        with replacing_file(self._part / _MARK) as file:
+        bad = {str(at): reason for at, reason in self.bad.items() if at < done}
+        with replacing_file(self._part / _PROGRESS) as file:
             file.write(json.dumps({"fingerprint": self._fingerprint, "done": done, "bad": bad}).encode())
-        self._marked = time.monotonic()
+        self._written = time.monotonic()
 
 
 def create_npy(path: Path, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """A new .npy, memory-mapped, its room on the disk taken at once: a full one is told now, not by a crash later."""
+    """Create a memory-mapped .npy and reserve its disk space, so that a full disk is an error now."""
     array = npy.open_memmap(path, "w+", kind, shape)
     if hasattr(os, "posix_fallocate") and array.nbytes:
         with path.open("r+b") as file:
@@ -168,7 +170,7 @@ def create_npy(path: Path, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _locked(path: Path) -> BinaryIO:
-    """A lock on that file, which goes with this process however it ends. Raises where another holds it."""
+    """Lock that file until this process ends, however it ends. Raises where another process has the lock."""
     file = path.open("wb")
     with suppress(ImportError):
         import fcntl
@@ -184,20 +186,20 @@ def _locked(path: Path) -> BinaryIO:
 
 
 def fingerprint_of_files(dataset: Dataset, *how: object) -> str | None:
-    """A name for these files brought to one size in this way; None for a source that is not of files."""
-    if not isinstance(dataset, ImageFiles):
+    """Return a name for these files resized in this way; None for a source that is not of files."""
+    if dataset.root is None:
         return None
     digest = blake2b(repr((_FORMAT, str(dataset.root.absolute()), how)).encode(), digest_size=16)
     stamps = np.zeros((len(dataset), 2), dtype=np.int64)
     for at, key in enumerate(dataset.keys):
         digest.update(f"{key}\0".encode(errors="surrogatepass"))
-        with suppress(OSError, ValueError):  # one that is not there is found when it is read
-            held = os.stat(os.path.join(dataset.root, key))
-            stamps[at] = held.st_size, held.st_mtime_ns
+        with suppress(OSError, ValueError):  # a missing file is found when it is read
+            status = os.stat(os.path.join(dataset.root, key))
+            stamps[at] = status.st_size, status.st_mtime_ns
     digest.update(stamps.data)
     return digest.hexdigest()
 
 
 def needed_bytes(count: int, size: int) -> int:
-    """What a cache of so many images takes."""
+    """Return the bytes that a cache of so many images takes."""
     return count * size * size * 3

@@ -1,4 +1,4 @@
-"""A picture of a dataset: a row a class, its name and count at the left, some of its images beside them."""
+"""A contact sheet of a dataset: a row for each class with its name, its count, and some of its images."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .resized import center_crop, resize_shorter_side
 _TILE, _GAP, _MARGIN = 72, 6, 24
 _HEAD, _NAME_WIDTH = 64, 260
 _MOST_ROWS, _UNLABELLED_ROWS = 40, 8
-_PAPER, _INK, _FAINT = "#ffffff", "#1c2330", "#76808f"
+_BACKGROUND, _INK, _FAINT = "#ffffff", "#1c2330", "#76808f"
 
 
 @dataclass(frozen=True)
@@ -31,27 +31,31 @@ class _Row:
 
 
 def contact_sheet(dataset: Dataset, path: str | Path, columns: int = 12, seed: int = 0) -> Path:
-    """Writes the picture, in the format of the path's suffix; the images shown are drawn from the seed.
+    """Write a contact sheet. At most 40 classes are shown, those with most items; only the images shown are read.
 
-    At most 40 classes are shown, those with most items. Only the images shown are read.
+    Args:
+        dataset: the images.
+        path: the file to write; its suffix, .png, .jpg or .webp, gives the format.
+        columns: images a row.
+        seed: the images shown are drawn from it.
     """
     path = Path(path)
     kind = check_sheet(path)
     if columns < 1:
         raise InputError(f"columns={columns}: give 1 or more")
     rows = _rows(dataset, columns, np.random.default_rng(seed))
-    held = io.BytesIO()
-    _drawn(dataset, rows, columns).save(held, kind, quality=92)
+    buffer = io.BytesIO()
+    _draw(dataset, rows, columns).save(buffer, kind, quality=92)
     with replacing_file(path) as file:
-        file.write(held.getvalue())
+        file.write(buffer.getvalue())
     return path
 
 
 def check_sheet(path: Path) -> str:
-    """The kind of picture that this name asks for; raises where it could not be written."""
+    """Return the format that this name stands for; raise where it could not be written."""
     kind = Image.registered_extensions().get(path.suffix.lower())
     if kind not in ("PNG", "JPEG", "WEBP"):
-        raise InputError(f"{path} has no suffix of a picture: call it .png, .jpg or .webp")
+        raise InputError(f"{path} is no name of an image: call it .png, .jpg or .webp")
     check_parent(path)
     return kind
 
@@ -59,30 +63,30 @@ def check_sheet(path: Path) -> str:
 def _rows(dataset: Dataset, columns: int, rng: np.random.Generator) -> list[_Row]:
     labels = dataset.labels
     if labels is None:
-        some = rng.choice(len(dataset), min(len(dataset), columns * _UNLABELLED_ROWS), replace=False)
-        return [_Row("", 0, some[at : at + columns]) for at in range(0, len(some), columns)]
+        sample = rng.choice(len(dataset), min(len(dataset), columns * _UNLABELLED_ROWS), replace=False)
+        return [_Row("", 0, sample[at : at + columns]) for at in range(0, len(sample), columns)]
     starts, holders = labels.holders()
     counts = np.array([labels.sizes[holders[starts[t] : starts[t + 1]]].sum() for t in range(len(labels.names))])
     shown = np.sort(np.argsort(-counts, kind="stable")[:_MOST_ROWS])
     rows = []
     for tag in shown[counts[shown] > 0].tolist():
-        wanted = np.zeros(labels.set_count, dtype=bool)
-        wanted[holders[starts[tag] : starts[tag + 1]]] = True
-        members = np.flatnonzero(wanted[labels.ids])
-        some = rng.choice(members, min(columns, len(members)), replace=False)
-        rows.append(_Row(dataset.classes[tag], int(counts[tag]), np.sort(some)))
+        has_tag = np.zeros(labels.set_count, dtype=bool)
+        has_tag[holders[starts[tag] : starts[tag + 1]]] = True
+        members = np.flatnonzero(has_tag[labels.ids])
+        sample = rng.choice(members, min(columns, len(members)), replace=False)
+        rows.append(_Row(dataset.classes[tag], int(counts[tag]), np.sort(sample)))
     return rows
 
 
-def _drawn(dataset: Dataset, rows: list[_Row], columns: int) -> Image.Image:
+def _draw(dataset: Dataset, rows: list[_Row], columns: int) -> Image.Image:
     title, name, small = (ImageFont.load_default(size) for size in (24, 17, 13))
     names = 0 if dataset.labels is None else min(_NAME_WIDTH, max(_widest(rows, name), 60)) + 20
     step = _TILE + _GAP
-    wide = max(2 * _MARGIN + names + columns * step - _GAP, 420)
-    sheet = Image.new("RGB", (wide, 2 * _MARGIN + _HEAD + len(rows) * step - _GAP), _PAPER)
+    width = max(2 * _MARGIN + names + columns * step - _GAP, 420)
+    sheet = Image.new("RGB", (width, 2 * _MARGIN + _HEAD + len(rows) * step - _GAP), _BACKGROUND)
     draw = ImageDraw.Draw(sheet)
     draw.text((_MARGIN, _MARGIN - 4), dataset.name, _INK, title)
-    draw.text((_MARGIN, _MARGIN + 28), _told(dataset, len(rows)), _FAINT, small)
+    draw.text((_MARGIN, _MARGIN + 28), _subtitle(dataset, len(rows)), _FAINT, small)
     for at, row in enumerate(rows):
         top = _MARGIN + _HEAD + at * step
         if names:
@@ -93,7 +97,7 @@ def _drawn(dataset: Dataset, rows: list[_Row], columns: int) -> Image.Image:
     return sheet
 
 
-def _told(dataset: Dataset, rows: int) -> str:
+def _subtitle(dataset: Dataset, rows: int) -> str:
     text = f"{len(dataset):,} items"
     if dataset.labels is None:
         return text + ", not labelled"
@@ -104,11 +108,11 @@ def _told(dataset: Dataset, rows: int) -> str:
 def _tile(image: NDArray[Any], name: str) -> Pixels:
     if image.ndim != 3 or image.dtype != np.uint8:
         raise InputError(f"{name} has items of shape {image.shape}: only images can be shown on a sheet")
-    colour: Pixels = np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image
-    if max(colour.shape[:2]) * 4 <= _TILE:  # a handful of pixels: shown as they are, not blurred
-        larger = _TILE // min(colour.shape[:2]) + 1
-        colour = colour.repeat(larger, axis=0).repeat(larger, axis=1)
-    return center_crop(resize_shorter_side(colour, _TILE), _TILE)
+    color: Pixels = np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image
+    if max(color.shape[:2]) * 4 <= _TILE:  # very few pixels: enlarged without blurring
+        larger = _TILE // min(color.shape[:2]) + 1
+        color = color.repeat(larger, axis=0).repeat(larger, axis=1)
+    return center_crop(resize_shorter_side(color, _TILE), _TILE)
 
 
 def _widest(rows: list[_Row], font: Any) -> int:
@@ -116,7 +120,7 @@ def _widest(rows: list[_Row], font: Any) -> int:
 
 
 def _short(text: str, font: Any, room: int) -> str:
-    """The text, cut with … where it does not fit."""
+    """Return the text, cut with … where it does not fit."""
     if font.getlength(text) <= room:
         return text
     while text and font.getlength(text + "…") > room:

@@ -1,15 +1,15 @@
-"""From a picture file, or its bytes, to uint8 pixels (H, W, 3): one place that knows what files may hold.
+"""Decode an image file, or its bytes, to uint8 pixels (H, W, 3).
 
-What is done to a file that is not plain 8-bit RGB:
+Files that are not plain 8-bit RGB are converted:
 
-    EXIF orientation      applied, so that the picture stands as a viewer shows it
+    EXIF orientation      applied, so that the image is upright as in a viewer
     transparency          laid over white
     16 bits a channel     the high byte is kept
     CMYK, palette, grey   converted to RGB
     animation             the first frame
 
-A file that cannot be decoded is answered with one line that names it. Formats whose decoders run other programs
-(EPS) are never tried, and a picture of more pixels than `MOST_PIXELS` is refused from its header, before decoding.
+A file that cannot be decoded raises an error of one line that names it. Formats whose decoders run other programs
+(EPS) are never tried, and an image of more pixels than `MOST_PIXELS` is refused from its header, before decoding.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from ...errors import InputError, first_line
 
 Pixels = NDArray[np.uint8]
 
-SUFFIXES = (  # what a folder's listing takes for an image
+SUFFIXES = (  # of image files
     *(".avif", ".bmp", ".gif", ".ico", ".jfif", ".jp2", ".jpe", ".jpeg", ".jpg"),
     *(".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tga", ".tif", ".tiff", ".webp"),
 )
-MOST_PIXELS = 178_956_970  # where Pillow stops too: half a gigabyte decoded
+MOST_PIXELS = 178_956_970  # the limit of Pillow: half a gigabyte decoded
 _FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "ICO", "TGA", "AVIF")
 _ORIENTATION = 0x0112  # the EXIF tag
 _UPRIGHT = {
@@ -54,18 +54,27 @@ def decode(
     most_pixels: int = MOST_PIXELS,
     check: Callable[[tuple[int, int]], None] | None = None,
 ) -> Pixels:
-    """The pixels of an image file, given by its path or its bytes. `name` is what errors call it.
+    """Return the pixels of an image file.
 
-    Nothing is decoded of a file whose header tells another format than those given (Pillow's names; all that are
-    known by default), or more pixels, or a width and height that `check` refuses.
+    Format and size are read from the header and checked before anything is decoded.
+
+    Args:
+        source: the path of the file, or its bytes.
+        name: what errors call it.
+        formats: those allowed, by Pillow's names; all known ones by default.
+        most_pixels: the pixels that it may have.
+        check: called with width and height; it raises to refuse the image.
+
+    Raises:
+        InputError: the file cannot be read or decoded, or is refused.
     """
     if isinstance(source, bytes):
         called, file = name or "an image", io.BytesIO(source)
     else:
         called = name or str(source)
         try:
-            with open(source, "rb") as held:
-                file = io.BytesIO(held.read())
+            with open(source, "rb") as stream:
+                file = io.BytesIO(stream.read())
         except FileNotFoundError:
             raise InputError(f"{called} does not exist: put the image there, or take it off the list") from None
         except (OSError, ValueError) as problem:  # ValueError: a name that no file can have
@@ -88,7 +97,7 @@ def decode(
 
 
 def check_size(size: tuple[int, int], called: str, most: int = MOST_PIXELS) -> None:
-    """Raises for a picture too large to decode."""
+    """Raise if an image is too large to decode."""
     if size[0] * size[1] > most:
         raise InputError(
             f"{called} has {size[0]:,} x {size[1]:,} pixels, more than {most / 1e6:.4g} million: make it smaller"
@@ -96,16 +105,16 @@ def check_size(size: tuple[int, int], called: str, most: int = MOST_PIXELS) -> N
 
 
 def to_pixels(image: Image.Image, called: str = "an image") -> Pixels:
-    """A Pillow image as uint8 (H, W, 3): upright, over white, 8 bits."""
+    """Return a Pillow image as uint8 (H, W, 3): upright, over white, 8 bits."""
     upright = _UPRIGHT.get(_orientation(image))
     if image.mode == "F":
         raise InputError(f"{called} has floating-point pixels, whose range is unknown: save it with 8 bits a channel")
     if image.mode.startswith("I"):
         image = Image.fromarray(_high_bytes(np.asarray(image), called))
     if "transparency" in image.info or image.mode in ("RGBA", "LA", "PA", "RGBa", "La"):
-        seen = image.convert("RGBA")
-        image = Image.new("RGB", seen.size, "white")
-        image.paste(seen, mask=seen.getchannel("A"))
+        transparent = image.convert("RGBA")
+        image = Image.new("RGB", transparent.size, "white")
+        image.paste(transparent, mask=transparent.getchannel("A"))
     elif image.mode != "RGB":
         image = image.convert("RGB")
     if upright is not None:
@@ -114,7 +123,7 @@ def to_pixels(image: Image.Image, called: str = "an image") -> Pixels:
 
 
 def as_pixels(value: Any, called: str = "an image") -> Pixels:
-    """Whatever holds one image: a Pillow image, an array or tensor, a path, bytes, or {"bytes": …, "path": …}."""
+    """Return the pixels of a Pillow image, an array, a tensor, a path, bytes, or {"bytes": …, "path": …}."""
     if isinstance(value, dict) and ("bytes" in value or "path" in value):
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes | str | PathLike):
@@ -137,7 +146,7 @@ def as_pixels(value: Any, called: str = "an image") -> Pixels:
 def _orientation(image: Image.Image) -> int:
     try:
         return int(image.getexif().get(_ORIENTATION, 1))
-    except Exception:  # broken EXIF data: the pixels may well be whole, and stand as they are
+    except Exception:  # broken EXIF data: the pixels may still be fine, and are left as they are
         return 1
 
 
@@ -149,6 +158,6 @@ def _high_bytes(values: NDArray[Any], called: str) -> Pixels:
 
 @cache
 def known_formats(only: tuple[str, ...] | None = None) -> list[str]:
-    """The formats that are tried, by Pillow's names; of these, where some are given."""
+    """Return the formats to try, by Pillow's names; only those in `only`, where given."""
     Image.init()
     return [name for name in _FORMATS if name in Image.OPEN and (only is None or name in only)]

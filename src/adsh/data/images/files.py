@@ -1,4 +1,4 @@
-"""Images that lie in files: read and decoded when asked for."""
+"""Images in files, read and decoded on access."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class ImageFiles(Dataset):
             raise InputError(f"{name} holds no image: give at least one")
         if labels is not None and len(labels) != len(keys):
             raise InputError(f"{name} has {len(keys):,} images and {len(labels):,} labels: give one an image")
-        self.root, self.keys, self.labels = root, keys, labels
+        self.root: Path = root
+        self.keys, self.labels = keys, labels
         self.classes, self.name, self.test_from = tuple(classes), name, test_from
-        self.missing: list[str] = []  # keys that the source lists and whose files are not there
 
     def __getitem__(self, index: int) -> Pixels:
-        return decode(os.path.join(self.root, self.keys[index]))  # for each image of an epoch: no Path is made
+        return decode(os.path.join(self.root, self.keys[index]))  # no Path: this runs for each image of an epoch
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """How long the file of each item is, where items are files."""
+        """Return the file size of each item, where items are files."""
         sizes = np.full(len(indices), -1, dtype=np.int64)
         for at, index in enumerate(indices.tolist()):
             with suppress(OSError, ValueError):
@@ -52,12 +52,12 @@ class ImageFiles(Dataset):
         return sizes
 
     def path(self, index: int) -> Path:
-        """Where the image at this index lies."""
+        """Return the file of the image at this index."""
         return self.root / self.keys[index]
 
 
 def existing_folder(path: Path, holds: str) -> Path:
-    """`path`, if it is a folder; else an error that says what it should hold."""
+    """Return `path` if it is a folder; otherwise raise an error that says what it should hold."""
     if not path.is_dir():
         state = "is a file" if path.exists() else "does not exist"
         raise FolderError(f"{path} {state}: give the folder that holds {holds}")
@@ -65,28 +65,28 @@ def existing_folder(path: Path, holds: str) -> Path:
 
 
 def without_missing(dataset: ImageFiles, shown: int = 3) -> ImageFiles:
-    """`dataset` less the images whose files are not there, which are counted, warned of, and kept in `missing`."""
-    there = np.fromiter((dataset.path(i).is_file() for i in range(len(dataset))), dtype=bool, count=len(dataset))
-    if there.all():
+    """Return the dataset without the images whose files are missing; warn of them, and list them in `missing`."""
+    exists = np.fromiter((dataset.path(i).is_file() for i in range(len(dataset))), dtype=bool, count=len(dataset))
+    if exists.all():
         return dataset
-    missing = [dataset.keys[i] for i in np.flatnonzero(~there).tolist()]
-    some = ", ".join(missing[:shown]) + (" and others" if len(missing) > shown else "")
-    if not there.any():
+    missing = [dataset.keys[i] for i in np.flatnonzero(~exists).tolist()]
+    examples = ", ".join(missing[:shown]) + (" and others" if len(missing) > shown else "")
+    if not exists.any():
         raise FolderError(
-            f"{dataset.name}: none of {len(there):,} images is in {dataset.root} ({some}): put them there"
+            f"{dataset.name}: none of {len(exists):,} images is in {dataset.root} ({examples}): put them there"
         )
     warnings.warn(
-        f"{dataset.name}: {len(missing):,} of {len(there):,} images are not in {dataset.root} and left out: {some}",
+        f"{dataset.name}: {len(missing):,} of {len(exists):,} images are not in {dataset.root}, left out: {examples}",
         AdshWarning,
         stacklevel=2,
     )
-    at = np.flatnonzero(there)
-    kept = ImageFiles(
+    at = np.flatnonzero(exists)
+    remaining = ImageFiles(
         dataset.root,
         [dataset.keys[i] for i in at.tolist()],
         None if dataset.labels is None else dataset.labels.take(at),
         classes=dataset.classes,
         name=dataset.name,
     )
-    kept.missing = missing
-    return kept
+    remaining.missing = missing
+    return remaining

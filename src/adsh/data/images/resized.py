@@ -31,6 +31,7 @@ class ResizedDataset(Dataset):
         if size < 1 or (resize is not None and resize < size):
             raise InputError(f"size={size} and resize={resize}: give a size of 1 or more, and resize no smaller")
         self.whole, self.size, self.how, self.resize = dataset, size, how, resize or size
+        self.image_size = size
         self.name, self.labels, self.classes = dataset.name, dataset.labels, dataset.classes
         self.keys, self.test_from, self.workers = dataset.keys, dataset.test_from, dataset.workers
 
@@ -46,6 +47,10 @@ class ResizedDataset(Dataset):
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the file size of each item, where items are files."""
         return self.whole.file_sizes(indices)
+
+    def locate(self, index: int) -> tuple[Dataset, int]:
+        """Return the dataset behind this view that reads the item, and the item's index there."""
+        return self.whole.locate(index)
 
     def resized(self, image: NDArray[Any]) -> Pixels:
         """Return an image at the size of this dataset."""

@@ -1,4 +1,4 @@
-"""Files inside a .tar.gz, read in place: nothing is unpacked, and no member's name leads anywhere."""
+"""Read the files inside a .tar.gz: nothing is unpacked, and the names of members are never used as paths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGEST = 1 << 27  # bytes a member may have: CIFAR-10's have 31 million
 
 
 def members(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The name, without folders, and the bytes of every file in the archive, in its order."""
+    """Yield the name, without folders, and the bytes of every file in the archive, in its order."""
     try:
         with tarfile.open(path, "r:gz") as archive:
             for member in archive:
@@ -26,7 +26,7 @@ def members(path: Path) -> Iterator[tuple[str, bytes]]:
     except (tarfile.TarError, EOFError, zlib.error, OSError) as problem:
         if isinstance(problem, FolderError):
             raise
-        raise FolderError(f"{path} cannot be read whole ({first_line(problem)}): download it again") from None
+        raise FolderError(f"{path} is broken or incomplete ({first_line(problem)}): download it again") from None
 
 
 def _check(member: tarfile.TarInfo, path: Path) -> None:

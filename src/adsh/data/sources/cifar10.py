@@ -1,4 +1,4 @@
-"""`cifar10`: 60,000 images of 32 x 32 in 10 classes, from any of the forms people have it in.
+"""`cifar10`: 60,000 images of 32 x 32 in 10 classes, in any of its common forms.
 
     cifar-10-python.tar.gz   or its folder cifar-10-batches-py (data_batch_1 … data_batch_5, test_batch)
     cifar-10-binary.tar.gz   or its folder cifar-10-batches-bin (data_batch_1.bin …, test_batch.bin)
@@ -22,7 +22,7 @@ from PIL import Image
 
 from ...errors import FolderError, InputError, first_line
 from ...labels import LabelSets
-from ..arrays import ArrayDataset, named
+from ..arrays import ArrayDataset, name_labels
 from ..dataset import Dataset
 from ..images.decode import Pixels
 from ..images.files import ImageFiles
@@ -44,31 +44,31 @@ Batch = tuple[NDArray[np.uint8], NDArray[np.integer[Any]]]  # images (k, 32, 32,
 
 
 def open_cifar10(root: Path) -> Dataset:
-    """CIFAR-10 from a folder that holds one of its forms, or from one of the archives."""
-    opened = _opened(root)
-    if opened is None:
+    """Open CIFAR-10 from a folder that holds one of its forms, or from one of the archives."""
+    dataset = _open(root)
+    if dataset is None:
         state = "holds none of its forms" if root.exists() else "does not exist"
         raise FolderError(
             f"{root} {state}, so there is no CIFAR-10: put {ARCHIVE} there, or run: adsh data get cifar10 --root {root}"
         )
-    return opened
+    return dataset
 
 
 def is_cifar10(path: Path) -> bool:
-    """Whether a path that a user gave is plainly one of CIFAR-10's published forms."""
+    """Whether this path is one of CIFAR-10's published forms."""
     if path.is_file():
         return path.name.endswith((".tar.gz", ".tgz"))
     return any((path / name).is_file() for name in (BATCHES[0], f"{BATCHES[0]}.bin", _SHEETS[0]))
 
 
-def _opened(root: Path) -> Dataset | None:
+def _open(root: Path) -> Dataset | None:
     if root.is_file():
         return _from_archive(root)
     for folder in (root, root / FOLDER, root / BINARY_FOLDER):
         for suffix, read in (("", _python_batch), (".bin", _binary_batch)):
             if (folder / (BATCHES[0] + suffix)).is_file():
                 files = ((name, _bytes(folder / (name + suffix))) for name in BATCHES)
-                return _dataset([read(held, str(folder / (name + suffix))) for name, held in files])
+                return _dataset([read(content, str(folder / (name + suffix))) for name, content in files])
     for archive in (ARCHIVE, BINARY_ARCHIVE):
         if (root / archive).is_file():
             return _from_archive(root / archive)
@@ -79,19 +79,21 @@ def _opened(root: Path) -> Dataset | None:
 
 def _from_archive(path: Path) -> Dataset:
     batches: dict[str, Batch] = {}
-    for name, held in members(path):
+    for name, content in members(path):
         plain = name.removesuffix(".bin")
         if plain in BATCHES:
             read: Callable[[bytes, str], Batch] = _binary_batch if name.endswith(".bin") else _python_batch
-            batches[plain] = read(held, f"{path}: {name}")
+            batches[plain] = read(content, f"{path}: {name}")
     missing = [name for name in BATCHES if name not in batches]
     if missing:
-        raise InputError(f"{path} lacks {', '.join(missing)}: it is not CIFAR-10's archive, or not all of it")
+        raise InputError(
+            f"{path} lacks {', '.join(missing)}: it is not the archive of CIFAR-10, or incomplete; download it again"
+        )
     return _dataset([batches[name] for name in BATCHES])
 
 
-def _python_batch(held: bytes, name: str) -> Batch:
-    batch = read_batch(held, name)
+def _python_batch(content: bytes, name: str) -> Batch:
+    batch = read_batch(content, name)
     pixels, labels = batch.get("data"), batch.get("labels")
     if (
         not isinstance(pixels, np.ndarray)
@@ -103,11 +105,13 @@ def _python_batch(held: bytes, name: str) -> Batch:
     return _images(pixels), np.array(labels, dtype=np.int64)
 
 
-def _binary_batch(held: bytes, name: str) -> Batch:
-    """A record is a byte of label, then the red, green and blue plane."""
-    if not held or len(held) % 3073:
-        raise InputError(f"{name} has {len(held):,} bytes, no multiple of 3,073: it is not whole, get it again")
-    records = np.frombuffer(held, dtype=np.uint8).reshape(-1, 3073)
+def _binary_batch(content: bytes, name: str) -> Batch:
+    """Read records of a byte of label, then the red, green and blue plane."""
+    if not content or len(content) % 3073:
+        raise InputError(
+            f"{name} has {len(content):,} bytes, no multiple of 3,073: it is incomplete, download it again"
+        )
+    records = np.frombuffer(content, dtype=np.uint8).reshape(-1, 3073)
     return _images(records[:, 1:]), records[:, 0]
 
 
@@ -131,7 +135,7 @@ def _from_sheets(root: Path) -> Dataset:
 
 
 def _tiles(path: Path) -> Pixels:
-    """The images of a sheet, row by row."""
+    """Return the images of a sheet, row by row."""
     try:
         with Image.open(path) as sheet:
             pixels = np.asarray(sheet.convert("RGB"))
@@ -143,10 +147,12 @@ def _tiles(path: Path) -> Pixels:
 
 
 def _dataset(batches: Sequence[Batch]) -> ArrayDataset:
-    """The batches in order, the last of them the test batch."""
+    """Join the batches in order, the last of them the test batch."""
     for at, (images, labels) in enumerate(batches):
         if len(images) != len(labels):
-            raise InputError(f"{BATCHES[at]} has {len(images):,} images and {len(labels):,} labels: get CIFAR-10 again")
+            raise InputError(
+                f"{BATCHES[at]} has {len(images):,} images and {len(labels):,} labels: download CIFAR-10 again"
+            )
     images = np.concatenate([images for images, _ in batches])
     labels = np.concatenate([labels for _, labels in batches])
     test = len(images) - len(batches[-1][0])
@@ -155,7 +161,7 @@ def _dataset(batches: Sequence[Batch]) -> ArrayDataset:
 
 
 def _from_image_files(root: Path) -> Dataset | None:
-    """Class folders, or class folders in train/ and test/. Files are read when they are asked for."""
+    """Open class folders, or class folders in train/ and test/. Files are read on access."""
     keys = list_images(root)
     parts = {key.split("/")[0] for key in keys}
     if parts == set(_PARTS):
@@ -166,18 +172,18 @@ def _from_image_files(root: Path) -> Dataset | None:
     if not keys or not set(classes) <= set(CLASSES):
         return None
     ordered = sorted(zip(placed, classes, strict=True), key=lambda one: (one[0][0], _place(one[0][1]), one[0][1]))
-    labels = named(LabelSets.of(np.array([CLASSES.index(called) for _, called in ordered])), CLASSES, "cifar10")
+    labels = name_labels(LabelSets.of(np.array([CLASSES.index(name) for _, name in ordered])), CLASSES, "cifar10")
     test = sum(part == 0 for (part, _), _ in ordered)
-    if test == len(keys):  # one part: the numbers tell the images' places only if each has its own
+    if test == len(keys):  # one part: the numbers are the places of the images only if they are distinct
         numbers = {_place(key) for key in keys}
-        known = 50_000 if len(numbers) == len(keys) == 60_000 else None
+        test_from = 50_000 if len(numbers) == len(keys) == 60_000 else None
     else:
-        known = test
-    in_order = [key for (_, key), _ in ordered]
-    return ImageFiles(root, in_order, labels, classes=CLASSES, name="cifar10", test_from=known)
+        test_from = test
+    ordered_keys = [key for (_, key), _ in ordered]
+    return ImageFiles(root, ordered_keys, labels, classes=CLASSES, name="cifar10", test_from=test_from)
 
 
 def _place(key: str) -> int:
-    """The number in a file's name."""
+    """Return the number in a file's name; -1 without one."""
     digits = re.search(r"\d+", key.rsplit("/", 1)[-1])
     return int(digits[0]) if digits else -1

@@ -23,12 +23,12 @@ _PROBED = 100  # images looked for to see which folder they are in
 
 
 def open_coco(root: Path) -> ImageFiles:
-    """COCO from its root folder, all parts together, or from one instances_PART.json in annotations/."""
+    """Open COCO from its root folder, all parts together, or from one instances_PART.json in annotations/."""
     files = [root] if root.is_file() else sorted((root / "annotations").glob("instances_*.json"))
     if not files:
         raise FolderError(f"{root} has no annotations/instances_*.json: give the folder that holds annotations")
     years = {"".join(re.findall(r"\d{4}", file.stem)) for file in files}
-    if len(years) > 1:  # the same images, divided anew
+    if len(years) > 1:  # the same images, split differently
         raise InputError(
             f"{root} has annotations of {' and '.join(sorted(years))}, which share images: "
             f"give the path of one file, such as {files[0]}"
@@ -38,10 +38,10 @@ def open_coco(root: Path) -> ImageFiles:
     rows: list[Any] = []
     categories: dict[int, str] = {}
     for file in files:
-        images, pairs, named = _read(file)
-        if categories and named != categories:
+        images, pairs, file_categories = _read(file)
+        if categories and file_categories != categories:
             raise InputError(f"{file} has other categories than {files[0]}: use annotations of one version")
-        categories = named
+        categories = file_categories
         part = _part(base, file.stem.removeprefix("instances_"), list(images.values())[:_PROBED])
         column = {number: at for at, number in enumerate(sorted(categories))}
         row = {number: at for at, number in enumerate(images)}
@@ -64,13 +64,13 @@ def open_coco(root: Path) -> ImageFiles:
 
 
 def _read(file: Path) -> tuple[dict[int, str], list[tuple[int, int]], dict[int, str]]:
-    """Images by number, (image, category) of every annotation, and categories by number."""
+    """Return images by number, (image, category) of every annotation, and categories by number."""
     try:
         with file.open(encoding="utf-8") as stream:
-            held = json.load(stream, object_hook=_trimmed)
-        images = {image["id"]: image["file_name"] for image in held["images"]}
-        categories = {category["id"]: category["name"] for category in held["categories"]}
-        return images, held["annotations"], categories
+            content = json.load(stream, object_hook=_trimmed)
+        images = {image["id"]: image["file_name"] for image in content["images"]}
+        categories = {category["id"]: category["name"] for category in content["categories"]}
+        return images, content["annotations"], categories
     except OSError as problem:
         raise FolderError(f"{file} cannot be read: {problem.strerror}") from None
     except (ValueError, KeyError, TypeError) as problem:
@@ -80,14 +80,14 @@ def _read(file: Path) -> tuple[dict[int, str], list[tuple[int, int]], dict[int, 
         ) from None
 
 
-def _trimmed(held: dict[str, Any]) -> Any:
-    """An annotation as (image, category): outlines, most of the file, are let go as soon as they are read."""
-    if "image_id" in held and "category_id" in held:
-        return held["image_id"], held["category_id"]
-    return held
+def _trimmed(value: dict[str, Any]) -> Any:
+    """Return an annotation as (image, category): outlines, most of the file, are dropped as soon as they are read."""
+    if "image_id" in value and "category_id" in value:
+        return value["image_id"], value["category_id"]
+    return value
 
 
-def _part(base: Path, part: str, some: list[str]) -> str:
-    """The folder, relative to `base`, that holds most of these images of a part."""
+def _part(base: Path, part: str, probed: list[str]) -> str:
+    """Return the folder, relative to `base`, that holds most of these images of a part."""
     places = (f"{part}/", f"images/{part}/", "images/", "")
-    return max(places, key=lambda place: sum((base / place / name).is_file() for name in some))
+    return max(places, key=lambda place: sum((base / place / name).is_file() for name in probed))

@@ -50,13 +50,13 @@ class PackedImages(Dataset):
 
 
 def open_coco17(root: Path) -> PackedImages:
-    """The images of coco17_128.npz, in `root` or given itself; a key is the image's number, as 000042."""
+    """Open coco17_128.npz, in `root` or at that path; a key is the number of the image, as 000042."""
     path = root / FILE if root.is_dir() else root
-    held = Npz(path)
-    lacking = [name for name in ("blob", "offsets", "Y", "image_no") if name not in held]
-    if lacking:
-        raise FolderError(f"{path} lacks {', '.join(lacking)}: it is not {FILE}")
-    labels = LabelSets.of(np.asarray(held["Y"])).called(CLASSES)
-    keys = [f"{number:06}" for number in held["image_no"].tolist()]
-    offsets = np.asarray(held["offsets"])
-    return PackedImages(held["blob"], offsets, labels, keys=keys, classes=CLASSES, name="coco17")
+    arrays = Npz(path)
+    missing = [name for name in ("blob", "offsets", "Y", "image_no") if name not in arrays]
+    if missing:
+        raise FolderError(f"{path} lacks {', '.join(missing)}, so it is not {FILE}: give that file")
+    labels = LabelSets.of(np.asarray(arrays["Y"])).called(CLASSES)
+    keys = [f"{number:06}" for number in arrays["image_no"].tolist()]
+    offsets = np.asarray(arrays["offsets"])
+    return PackedImages(arrays["blob"], offsets, labels, keys=keys, classes=CLASSES, name="coco17")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from ...errors import MissingExtraError
 from ..arrays import ArrayDataset
 
 
-def open_digits(root: Path | None = None) -> ArrayDataset:
-    """The digits as images (8, 8, 3), keys 0000 to 1796."""
+def open_digits() -> ArrayDataset:
+    """Open the digits as images (8, 8, 3), with the keys 0000 to 1796."""
     try:
         from sklearn.datasets import load_digits
     except ImportError:

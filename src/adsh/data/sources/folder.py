@@ -1,4 +1,4 @@
-"""A folder with a sub-folder a class. Files may lie deeper; the first sub-folder is the class."""
+"""A folder with a sub-folder for each class. Files may lie deeper; the first sub-folder is the class."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..images.files import ImageFiles, existing_folder
 
 
 def open_folder(root: Path, name: str | None = None) -> ImageFiles:
-    """The images below `root`, in the order of their relative paths, which are the keys.
+    """Open the images below `root`, in the order of their relative paths, which are the keys.
 
-    Classes are the sub-folders that hold an image, sorted. Images beside the sub-folders have no label;
-    where there are no sub-folders at all, nothing has. Other files are left out, and told.
+    Classes are the sub-folders that hold an image, sorted. Images in `root` itself have no label; without any
+    sub-folder, no image has. Other files are left out, with a warning.
     """
     name = name or root.resolve().name
     others: Counter[str] = Counter()
@@ -28,25 +28,25 @@ def open_folder(root: Path, name: str | None = None) -> ImageFiles:
         raise InputError(f"{root} holds no image ({', '.join(SUFFIXES)}): give a folder with a sub-folder a class")
     if others:
         counted = ", ".join(f"{count:,} {ending or 'without an ending'}" for ending, count in others.most_common(5))
-        warnings.warn(f"left out of {root}, as no files of images: {counted}", AdshWarning, stacklevel=2)
+        warnings.warn(f"left out of {root}, as they are no images: {counted}", AdshWarning, stacklevel=2)
     classes = sorted({key.split("/", 1)[0] for key in keys if "/" in key})
     if not classes:
         return ImageFiles(root, keys, None, name=name)
-    number = {called: i for i, called in enumerate(classes)}
-    loose = len(classes)  # the set of images beside the sub-folders, which holds no tag
-    ids = np.array([number[key.split("/", 1)[0]] if "/" in key else loose for key in keys])
-    sets = [[called] for called in classes] + ([[]] if loose in ids else [])
+    number = {name: i for i, name in enumerate(classes)}
+    unlabelled = len(classes)  # the label set of images in `root` itself, which holds no tag
+    ids = np.array([number[key.split("/", 1)[0]] if "/" in key else unlabelled for key in keys])
+    sets = [[name] for name in classes] + ([[]] if unlabelled in ids else [])
     labels = LabelSets(ids.astype(smallest_unsigned(len(sets))), sets)
     return ImageFiles(root, keys, labels, classes=classes, name=name)
 
 
 def list_images(root: Path, others: Counter[str] | None = None) -> list[str]:
-    """The relative paths, with /, of all image files below a folder, sorted. Hidden files are left out.
+    """Return the relative paths, with /, of all image files below a folder, sorted. Hidden files are left out.
 
-    `others` gets how many files there are with other endings, by ending.
+    Files with other endings are counted in `others`, by ending.
     """
     found: list[str] = []
-    seen: set[tuple[int, int]] = set()  # folders met, so that a link back up does not go round for ever
+    seen: set[tuple[int, int]] = set()  # folders visited, so that a link to a parent does not loop for ever
     waiting = [""]
     while waiting:
         below = waiting.pop()

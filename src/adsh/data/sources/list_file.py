@@ -19,9 +19,9 @@ from ..texts import Texts
 
 
 def open_list(path: Path, root: Path | None = None) -> ImageFiles:
-    """The images that a .txt list names, labelled by column: classes are called 0, 1, ….
+    """Open the images that a .txt list names, labelled by column: the classes are named 0, 1, ….
 
-    The images are not looked for before they are read.
+    Missing images are found when they are read.
     """
     keys, rows, width = Texts(), bytearray(), 0
     numbers: list[int] = []
@@ -61,6 +61,6 @@ def open_list(path: Path, root: Path | None = None) -> ImageFiles:
 
 
 def _width(line: str) -> int:
-    """How many numbers end the line; the path before them may have blanks."""
+    """Return how many numbers end the line; the path before them may have blanks."""
     parts = line.split()
     return next((i for i, part in enumerate(reversed(parts)) if not part.isdecimal()), len(parts) - 1)

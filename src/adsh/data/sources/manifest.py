@@ -5,9 +5,9 @@
     cats/7.jpg,cat,"a ""tabby"" cat"
 
 The path column is called path, image, file, filename or file_name; the label column label, labels, class or tags.
-Several labels are separated by | in CSV and TSV, or are a list in JSON Lines; none at all means: not labelled.
-A CSV or TSV without those names in its first line holds path, labels in this order. Every other column is kept in
-`columns`, letter by letter. Paths are relative to the manifest's own folder, or to `root`.
+Several labels are separated by | in CSV and TSV, or are a list in JSON Lines; none at all means
+unlabelled. A CSV or TSV without those names in its first line holds path, labels in this order. Every other column is
+kept in `columns`, as it is written. Paths are relative to the manifest's own folder, or to `root`.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ Block = tuple[list[str], Sequence[Hashable], dict[str, list[str]]]
 
 
 class Manifest(ImageFiles):
-    """The images of a manifest, in its order; `columns` holds what else it says of each, by name."""
+    """The images of a manifest, in its order; `columns` holds its other columns, by name."""
 
     columns: dict[str, Texts]
 
 
 class _SetNumbers(dict[Hashable, int]):
-    """The number of each label set, by any way of writing it: few differ, so few are looked at."""
+    """The number of each label set, by the way it is written: few are distinct, so few are parsed."""
 
     def __init__(self) -> None:
         self.sets: dict[tuple[str, ...], int] = {}
@@ -58,14 +58,13 @@ class _SetNumbers(dict[Hashable, int]):
 
 
 def open_manifest(path: Path, root: Path | None = None) -> Manifest:
-    """The images a .csv, .tsv or .jsonl names. Files are not looked for before they are read."""
+    """Open the images that a .csv, .tsv or .jsonl names. Missing files are found when they are read."""
     keys, hashes, ids, numbers = Texts(), array("q"), array("l"), _SetNumbers()
     columns: dict[str, Texts] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            for paths, labels, others in (_json_blocks if path.suffix.lower() == ".jsonl" else _table_blocks)(
-                file, path
-            ):
+            read_blocks = _json_blocks if path.suffix.lower() == ".jsonl" else _table_blocks
+            for paths, labels, others in read_blocks(file, path):
                 for name in others.keys() | columns.keys():
                     column = columns.setdefault(name, Texts())
                     column.extend([""] * (len(keys) - len(column)))  # lines that came before the column did
@@ -82,13 +81,13 @@ def open_manifest(path: Path, root: Path | None = None) -> Manifest:
     _refuse_repeats(keys, np.frombuffer(hashes, dtype=np.int64), path)
     classes = _in_order({tag for tags in numbers.sets for tag in tags})
     labelled = _label_sets(np.asarray(ids), numbers.sets, classes) if classes else None
-    made = Manifest(path.parent if root is None else root, keys, labelled, classes=classes, name=path.name)
-    made.columns = columns
-    return made
+    manifest = Manifest(path.parent if root is None else root, keys, labelled, classes=classes, name=path.name)
+    manifest.columns = columns
+    return manifest
 
 
 def _table_blocks(file: TextIO, path: Path) -> Iterator[Block]:
-    """CSV or TSV, with quotes around fields that hold the separator, a quote or a new line."""
+    """Read CSV or TSV, with quotes around fields that hold the separator, a quote or a new line."""
     rows = csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
     try:
         first = next((row for row in rows if row), None)
@@ -123,7 +122,7 @@ def _table_blocks(file: TextIO, path: Path) -> Iterator[Block]:
 
 
 def _json_blocks(file: TextIO, path: Path) -> Iterator[Block]:
-    """JSON Lines: an object a line. A block is checked as a whole, and line by line only to say which is wrong."""
+    """Read JSON Lines: an object a line. A block is checked as a whole, and line by line only to find a wrong line."""
     start = 1
     while lines := list(islice(file, _AT_ONCE)):
         written = [line for line in lines if not line.isspace()]
@@ -133,24 +132,30 @@ def _json_blocks(file: TextIO, path: Path) -> Iterator[Block]:
             rows = []
         if len(rows) != len(written) or set(map(type, rows)) - {dict}:
             raise _wrong_line(lines, start, path)
-        called = set().union(*rows)
-        at_path, at_labels = _names(rows, called, _PATHS), _names(rows, called, _LABELS)
+        columns = set().union(*rows)
+        at_path, at_labels = _names(rows, columns, _PATHS), _names(rows, columns, _LABELS)
         paths = [row.pop(name, "") for row, name in zip(rows, at_path, strict=True)]
-        given = [row.pop(name, None) for row, name in zip(rows, at_labels, strict=True)]
-        labels = [tuple(tags) if type(tags) is list else () if tags is None else (tags,) for tags in given]
+        values = [row.pop(name, None) for row, name in zip(rows, at_labels, strict=True)]
+        labels = [tuple(tags) if type(tags) is list else () if tags is None else (tags,) for tags in values]
         if not all(paths) or {*map(type, paths)} - {str} or {*map(type, chain.from_iterable(labels))} - _TAGS:
             raise _wrong_line(lines, start, path)
-        others = called - {*at_path, *at_labels}
+        others = columns - {*at_path, *at_labels}
         yield paths, labels, {name: [_text(row.get(name, "")) for row in rows] for name in others}
         start += len(lines)
 
 
-def _names(rows: list[dict[str, Any]], called: set[str], usual: Sequence[str]) -> list[str]:
-    """Which of the usual names each row has."""
-    here = [name for name in usual if name in called]
-    if len(here) == 1:
-        return here * len(rows)
-    return [next((name for name in here if name in row), "") for row in rows]
+def _names(rows: list[dict[str, Any]], columns: set[str], usual: Sequence[str]) -> list[str]:
+    """Return which of the usual names each row has.
+
+    Args:
+        rows: by column.
+        columns: of all rows together.
+        usual: the names to look for, in order.
+    """
+    present = [name for name in usual if name in columns]
+    if len(present) == 1:
+        return present * len(rows)
+    return [next((name for name in present if name in row), "") for row in rows]
 
 
 def _wrong_line(lines: list[str], start: int, path: Path) -> InputError:
@@ -181,7 +186,7 @@ def _text(value: Any) -> str:
 
 
 def _in_order(classes: set[str]) -> list[str]:
-    """Sorted: by number where all are numbers, so that 10 comes after 9."""
+    """Sort class names, by number where all are numbers, so that 10 comes after 9."""
     numbers = all(name.isascii() and name.isdigit() for name in classes)
     return sorted(classes, key=lambda name: (int(name), name) if numbers else (0, name))
 
@@ -193,10 +198,10 @@ def _label_sets(ids: Any, sets: dict[tuple[str, ...], int], classes: list[str]) 
 
 
 def _refuse_repeats(keys: Texts, hashes: Any, path: Path) -> None:
-    """A path that is listed twice, found by hash: no set of a million strings is made."""
+    """Raise if a path is listed twice. Compares hashes, so that no set of a million strings is built."""
     order = np.argsort(hashes, kind="stable")
-    same = np.flatnonzero(np.diff(hashes[order]) == 0)
-    for first, second in zip(order[same].tolist(), order[same + 1].tolist(), strict=True):
+    equal = np.flatnonzero(np.diff(hashes[order]) == 0)
+    for first, second in zip(order[equal].tolist(), order[equal + 1].tolist(), strict=True):
         if keys[first] == keys[second]:
             raise InputError(
                 f"{path} lists {keys[first]!r} twice, as images {first + 1:,} and {second + 1:,}: "

@@ -5,8 +5,8 @@
     Flickr/actor/0001_2124494179.jpg          the images; images/ or the root itself serve as well, with or
                                               without the sub-folders
 
-The 21 concepts that most images have are picked by count over the whole list, present or not, so that a copy that
-lacks some images still has the usual labels. Images without any of them are left out: 195,834 remain of 269,648.
+The 21 most frequent concepts are counted over the whole list, whether or not the files are there, so that a copy
+that lacks some images still has the usual labels. Images without any of them are left out: 195,834 of 269,648 remain.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PROBED = 2000  # listed images looked for to see which folder they are in
 
 
 def open_nuswide(root: Path, most: int = MOST_FREQUENT) -> ImageFiles:
-    """The images that have one of the `most` most frequent concepts; missing files are left out with a warning."""
+    """Open the images with one of the `most` most frequent concepts; missing files are left out with a warning."""
     existing_folder(root, "NUS-WIDE's ImageList and Groundtruth")
     listed = [line.replace("\\", "/") for line in _lines(_find(root, "ImageList", "Imagelist.txt"))]
     concepts, hot = _groundtruth(root, len(listed))
@@ -42,7 +42,7 @@ def open_nuswide(root: Path, most: int = MOST_FREQUENT) -> ImageFiles:
 
 
 def _groundtruth(root: Path, images: int) -> tuple[list[str], NDArray[np.bool_]]:
-    """The concepts' names, sorted, and (images, concepts) which image has which."""
+    """Return the names of the concepts, sorted, and (images, concepts), which image has which."""
     folder = _find(root, "Groundtruth", "AllLabels")
     files = sorted(folder.glob("Labels_*.txt"))
     if len(files) != CONCEPTS:
@@ -58,26 +58,26 @@ def _groundtruth(root: Path, images: int) -> tuple[list[str], NDArray[np.bool_]]
     return [file.stem.removeprefix("Labels_") for file in files], hot
 
 
-def _images_in(root: Path, some: list[str]) -> tuple[Path, bool]:
-    """The folder where most of these images are, and whether they lie there without their sub-folders."""
+def _images_in(root: Path, probed: list[str]) -> tuple[Path, bool]:
+    """Return the folder that holds most of these images, and whether they lie there without their sub-folders."""
     best, found = (root / "Flickr", False), 0
     for folder in (root / "Flickr", root / "images", root / "Images", root):
         for flat in (False, True):
-            here = sum((folder / (key.rsplit("/", 1)[-1] if flat else key)).is_file() for key in some)
-            if here > found:
-                best, found = (folder, flat), here
+            count = sum((folder / (key.rsplit("/", 1)[-1] if flat else key)).is_file() for key in probed)
+            if count > found:
+                best, found = (folder, flat), count
     return best
 
 
 def _find(root: Path, *parts: str) -> Path:
-    """A path below `root`, its capitals aside: copies of the set differ in them."""
-    at = root
+    """Return a path below `root` whatever its capitals are: copies of the dataset differ in them."""
+    folder = root
     for part in parts:
-        same = [path for path in at.iterdir() if path.name.lower() == part.lower()] if at.is_dir() else []
-        if not same:
+        matches = [p for p in folder.iterdir() if p.name.lower() == part.lower()] if folder.is_dir() else []
+        if not matches:
             raise FolderError(f"{root} has no {'/'.join(parts)}: give the folder of NUS-WIDE as published")
-        at = same[0]
-    return at
+        folder = matches[0]
+    return folder
 
 
 def _lines(path: Path) -> list[str]:

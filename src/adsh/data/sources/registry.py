@@ -1,4 +1,4 @@
-"""A source by name or path: `open_source("cifar10")`, `open_source("photos/")`, `open_source("list.csv")`."""
+"""Open a source by name or path: `open_source("cifar10")`, `open_source("photos/")`, `open_source("list.csv")`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .folder import open_folder
 from .list_file import open_list
 from .nuswide import open_nuswide
 
-ROOT = "ADSH_DATA"  # the environment variable that names the folder of the named sources
+ROOT = "ADSH_DATA"  # the environment variable for the folder of the named sources
 
 _ROOTED: dict[str, Callable[[Path], Dataset]] = {
     "cifar10": open_cifar10,
@@ -31,10 +31,15 @@ _PATHS = "a folder with a sub-folder a class, a .csv, .tsv, .jsonl or .txt list,
 
 
 def open_source(source: str | Path, *, root: str | Path | None = None, labels: str | Path | None = None) -> Dataset:
-    """The dataset of that name, or at that path.
+    """Open the dataset of that name, or at that path.
 
-    root      where a named source lies, $ADSH_DATA/SOURCE unless given; for a list, what its paths are relative to
-    labels    a .npy of labels, for a file of arrays
+    Args:
+        source: one of `NAMED`, or the path of a folder, a list, an array file or an archive.
+        root: the folder of a named source, by default $ADSH_DATA/SOURCE; for a list, what its paths are relative to.
+        labels: a .npy of labels, for an array file.
+
+    Raises:
+        AdshError: there is no such source, or it cannot be read.
     """
     name = str(source)
     at = None if root is None else Path(root)
@@ -51,18 +56,18 @@ def open_source(source: str | Path, *, root: str | Path | None = None, labels: s
     if suffix in manifest.SUFFIXES:
         return manifest.open_manifest(path, at)
     if not path.exists():
-        raise InputError(f"{name!r} is no source and no path: give one of {', '.join(NAMED)}, or {_PATHS}")
+        raise InputError(f"{name!r} is neither a source nor a path: give one of {', '.join(NAMED)}, or {_PATHS}")
     if is_cifar10(path):
         return open_cifar10(path)
     if suffix == ".txt":
         return open_list(path, at)
     if path.is_dir():
         return open_folder(path)
-    raise InputError(f"{name!r} is a file of no known kind: give {_PATHS}")
+    raise InputError(f"{name!r} is a file of an unknown kind: give {_PATHS}")
 
 
 def source_root(name: str, root: Path | None = None) -> Path:
-    """Where a named source lies: `root`, or its folder in $ADSH_DATA."""
+    """Return the folder of a named source: `root`, or its folder in $ADSH_DATA."""
     if root is not None:
         return root
     base = os.environ.get(ROOT)
