@@ -27,7 +27,7 @@ from PIL import Image
 from ray.cluster_utils import Cluster
 
 import adsh
-from adsh.cluster.parquet_codes import CodedParts
+from adsh.cluster.parquet_codes import ParquetCodes
 from adsh.data import open_source
 
 IMAGES, LEARNED, PARTITION, BITS = 6000, 2000, 50, 48
@@ -92,7 +92,7 @@ def by_cluster(model, photos, out):
         coding = subprocess.Popen(
             command(*arguments, "--address", cluster.address), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        parts = CodedParts(str(out), BITS)
+        parts = ParquetCodes(str(out), BITS)
         while len(parts.done()) < IMAGES // PARTITION // 4 and coding.poll() is None:
             time.sleep(0.01)
         killed = kill_one_at_work(nodes, coding) | {"partitions_done_before": len(parts.done())}
@@ -118,7 +118,7 @@ def main():
         held = np.load(folder / "codes.npz")
         expected = dict(zip(held["keys"].tolist(), held["codes"], strict=True))
         coded = [
-            (key, code) for keys, codes in CodedParts(str(out), BITS) for key, code in zip(keys, codes, strict=True)
+            (key, code) for keys, codes in ParquetCodes(str(out), BITS) for key, code in zip(keys, codes, strict=True)
         ]
     times = Counter(key for key, _ in coded)
     figures = {

@@ -105,14 +105,14 @@ def test_a_source_is_coded_into_a_file(adsh, blob_file, blobs):
 def test_coding_by_ray_prints_what_a_program_reads_and_no_password(adsh, blob_file, monkeypatch):
     pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
     from adsh import index
-    from adsh.cluster import ray as encode_ray
+    from adsh.cluster import ray_encode
 
     def coded(job, **_):
         print("(raylet) a node is lost")  # as Ray does
-        return encode_ray.Result(3, 0, 300)
+        return ray_encode.Result(3, 0, 300)
 
     assert adsh(*TRAIN).status == 0
-    monkeypatch.setattr(encode_ray, "encode_by_ray", coded)
+    monkeypatch.setattr(ray_encode, "encode_with_ray", coded)
     opened = SimpleNamespace(noted=lambda _: "model")
     monkeypatch.setattr(index, "open_index", lambda *_, **__: nullcontext(opened))
     into = ("--out", "c", "--index", "postgresql://me:secret@h/d")

@@ -22,7 +22,7 @@ def test_an_engine_that_is_none_is_refused(refused, trained):
 
 
 def test_what_the_cluster_did_is_told(adsh, trained, tmp_path, monkeypatch):
-    from adsh.cluster import ray as encode_ray
+    from adsh.cluster import ray_encode
 
     for at in range(3):
         save(tmp_path / f"pictures/a/{at}.png", random_images(1, 8, 8, seed=at)[0])
@@ -31,9 +31,9 @@ def test_what_the_cluster_did_is_told(adsh, trained, tmp_path, monkeypatch):
     def on_no_cluster(job, *, index, on_done, **where):
         asked.append((job.bits, job.source, index, where))
         on_done(2, 2)
-        return encode_ray.Result(2, 1, items=2, seconds=0.5, bad=["a/2.png: no picture"])
+        return ray_encode.Result(2, 1, items=2, seconds=0.5, bad=["a/2.png: no picture"])
 
-    monkeypatch.setattr(encode_ray, "encode_by_ray", on_no_cluster)
+    monkeypatch.setattr(ray_encode, "encode_with_ray", on_no_cluster)
     flags = ("--engine", "ray", "--partition", 2, "--actors", 3, "--out", "coded")
     told = adsh("encode", trained, "pictures", *flags, "--index", "i", "--json")
     assert told.status == 0, told.err

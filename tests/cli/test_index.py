@@ -187,7 +187,7 @@ def test_training_on_features_can_end_with_an_index(adsh, tmp_path):
 
 
 def test_wrong_commands_are_answered_in_one_line(adsh, index, refused, tmp_path):
-    assert "no index at zz: make one with adsh index build" in refused("index", "info", "zz")
+    assert "no index at zz: create one with adsh index build" in refused("index", "info", "zz")
     assert adsh("index", "build", index, "--model", "m", "--json").json["already"] == 54
     assert "does not exist" in refused("search", index, "nothing.jpg")
     assert "is a folder" in refused("search", index, "photos")

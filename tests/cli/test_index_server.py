@@ -71,4 +71,4 @@ def test_a_server_that_is_not_there_is_told_in_one_line(refused):
         said = refused(*command, "postgresql://me:geheim@127.0.0.1:1/x", *more)
         assert "geheim" not in said
         assert "127.0.0.1" in said or command == ("search",)
-    assert "not a kind of index" in refused("index", "info", "redis://me:geheim@host/1")
+    assert "no kind of index" in refused("index", "info", "redis://me:geheim@host/1")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from adsh.cluster.partitions import partitioned
+from adsh.cluster.partitions import partition_source
 from adsh.data import open_source
 from adsh.errors import FolderError, InputError
 from adsh.hamming.bits import bytes_for
@@ -20,8 +20,8 @@ pyarrow = pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
 
 from pyarrow import parquet  # noqa: E402  # after the check that it is there
 
-from adsh.cluster.index_sink import PartsIntoIndex, as_ranges, numbers_of  # noqa: E402  # the same
-from adsh.cluster.parquet_codes import CodedParts  # noqa: E402  # the same
+from adsh.cluster.index_sink import IndexSink, as_ranges, numbers_of  # noqa: E402  # the same
+from adsh.cluster.parquet_codes import ParquetCodes  # noqa: E402  # the same
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def everything(source):
 
 
 def test_every_item_is_in_one_partition(photos):
-    source = partitioned(str(photos), size=3)
+    source = partition_source(str(photos), size=3)
     assert source.count == 3
     found, dataset = everything(source), open_source(photos)
     assert list(found) == list(dataset.keys)
@@ -45,7 +45,10 @@ def test_every_item_is_in_one_partition(photos):
 
 
 def test_an_address_gives_the_same_pictures(photos):
-    here, there = everything(partitioned(str(photos), size=3)), everything(partitioned(f"file://{photos}", size=2))
+    here, there = (
+        everything(partition_source(str(photos), size=3)),
+        everything(partition_source(f"file://{photos}", size=2)),
+    )
     assert here.keys() == there.keys()
     for key in here:
         np.testing.assert_array_equal(here[key], there[key])
@@ -61,26 +64,26 @@ def test_rows_of_parquet_are_pictures(tmp_path):
     path = tmp_path / "some.parquet"
     table = pyarrow.table({"id": [f"k{i}" for i in range(5)], "bytes": files})
     parquet.write_table(table, path, row_group_size=2)
-    source = partitioned(str(path), keys="id", images="bytes")
+    source = partition_source(str(path), keys="id", images="bytes")
     assert source.count == 3
     np.testing.assert_array_equal(list(everything(source).values()), images)
     paths = pyarrow.table({"key": ["a"], "image": ["/etc/hostname"]})  # a path is not opened, wherever it is read
     parquet.write_table(paths, tmp_path / "paths.parquet")
     with pytest.raises(InputError, match="a of .* has no bytes of an image file"):
-        everything(partitioned(str(tmp_path / "paths.parquet")))
+        everything(partition_source(str(tmp_path / "paths.parquet")))
     as_dataset = pyarrow.table({"key": ["a"], "image": [{"bytes": files[0], "path": None}]})
     parquet.write_table(as_dataset, tmp_path / "struct.parquet")
-    np.testing.assert_array_equal(everything(partitioned(str(tmp_path / "struct.parquet")))["a"], images[0])
+    np.testing.assert_array_equal(everything(partition_source(str(tmp_path / "struct.parquet")))["a"], images[0])
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
     with pytest.raises(FolderError, match=r"broken.parquet cannot be read"):
-        partitioned(str(tmp_path / "broken.parquet"))
+        partition_source(str(tmp_path / "broken.parquet"))
     with pytest.raises(InputError, match="has no column 'image': it has id, bytes; name them with --key-column"):
-        partitioned(str(path), keys="id")
+        partition_source(str(path), keys="id")
 
 
 def test_a_file_that_is_gone_is_a_bad_picture_and_a_store_that_fails_is_not(photos):
     """The first may be left out; of the second nothing is known, so a partition must not be noted as done."""
-    source = partitioned(f"file://{photos}", size=7)
+    source = partition_source(f"file://{photos}", size=7)
     named = dict(source.read(0))
     (photos / "cat" / "0.png").unlink()
     with pytest.raises(InputError, match=r"0.png is gone since"):
@@ -93,11 +96,13 @@ def test_a_file_that_is_gone_is_a_bad_picture_and_a_store_that_fails_is_not(phot
 
 def test_a_path_means_the_same_to_who_works_in_another_folder(photos, monkeypatch):
     monkeypatch.chdir(photos.parent)
-    assert partitioned("photos", size=3).source == str(photos)
+    assert partition_source("photos", size=3).source == str(photos)
     (photos.parent / "digits").mkdir()
-    assert partitioned("digits", size=3).source == "digits"  # a name goes before a folder, as everywhere
+    assert partition_source("digits", size=3).source == "digits"  # a name goes before a folder, as everywhere
     monkeypatch.setenv("ADSH_DATA", "there")
-    assert partitioned("cifar10", size=3).root == str(photos.parent / "there" / "cifar10")  # of this machine's settings
+    assert partition_source("cifar10", size=3).root == str(
+        photos.parent / "there" / "cifar10"
+    )  # of this machine's settings
 
 
 def test_which_parts_an_index_holds_is_a_short_text():
@@ -107,7 +112,7 @@ def test_which_parts_an_index_holds_is_a_short_text():
 
 
 def test_it_is_sent_without_what_it_opened(photos):
-    source = partitioned(str(photos), size=3)
+    source = partition_source(str(photos), size=3)
     assert source.count == 3
     assert len(pickle.dumps(source)) < 500
     assert list(everything(pickle.loads(pickle.dumps(source)))) == list(everything(source))
@@ -124,11 +129,11 @@ def test_it_is_sent_without_what_it_opened(photos):
 )
 def test_what_cannot_be_read_is_told(source, message):
     with pytest.raises(InputError, match=message):
-        partitioned(source)
+        partition_source(source)
 
 
 def test_parts_are_written_whole_and_read_again(tmp_path):
-    parts = CodedParts(str(tmp_path / "out"), 12)
+    parts = ParquetCodes(str(tmp_path / "out"), 12)
     codes = np.random.default_rng(0).integers(0, 256, (4, bytes_for(12)), dtype=np.uint8)
     parts.write(3, ["a", "b", "ü", "d"], codes)
     parts.write(0, [], codes[:0])
@@ -140,7 +145,7 @@ def test_parts_are_written_whole_and_read_again(tmp_path):
 
 
 def test_pictures_left_out_are_remembered(tmp_path):
-    parts = CodedParts(str(tmp_path / "out"), 8)
+    parts = ParquetCodes(str(tmp_path / "out"), 8)
     parts.write(1, ["a"], np.zeros((1, 1), dtype=np.uint8), ["b.png is broken"])
     assert parts.left_out(1) == ["b.png is broken"]
 
@@ -151,13 +156,13 @@ def test_a_source_that_changed_is_another(photos, tmp_path, kind):
         files = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.png"))
         if kind == "manifest":
             (photos / "list.csv").write_text("path,label\n" + "".join(f"{name},x\n" for name in files))
-            return partitioned(str(photos / "list.csv"), size=3)
+            return partition_source(str(photos / "list.csv"), size=3)
         if kind == "parquet":
             rows = [(photos / name).read_bytes() for name in files]
             table = pyarrow.table({"key": files, "image": rows})
             parquet.write_table(table, tmp_path / "some.parquet", row_group_size=3)
-            return partitioned(str(tmp_path / "some.parquet"))
-        return partitioned(f"file://{photos}" if kind == "files" else str(photos), size=3)
+            return partition_source(str(tmp_path / "some.parquet"))
+        return partition_source(f"file://{photos}" if kind == "files" else str(photos), size=3)
 
     before = told()
     assert everything(before).keys() == {path.relative_to(photos).as_posix() for path in photos.rglob("*.png")}
@@ -174,14 +179,14 @@ def test_two_collections_go_into_one_index_and_what_it_has_stays(tmp_path):
     with open_index(tmp_path / "index", bits=8) as index:
         index.add(["b/1"], np.full((1, 1), 255, dtype=np.uint8), [{"class": "cat"}])
         for name in ("a", "b"):
-            parts = CodedParts(str(tmp_path / name), 8)
+            parts = ParquetCodes(str(tmp_path / name), 8)
             parts.begin({"items": 4})
             for number in range(2):
                 codes = rng.integers(0, 255, (2, 1), dtype=np.uint8)
                 parts.write(number, [f"{name}/{2 * number}", f"{name}/{2 * number + 1}"], codes)
-            again = CodedParts(str(tmp_path / name), 8)  # as a run that goes on
+            again = ParquetCodes(str(tmp_path / name), 8)  # as a run that goes on
             again.begin({"items": 4})
-            into = PartsIntoIndex(index, again)
+            into = IndexSink(index, again)
             into.put([0])
             into.put([0, 1])
             assert into.new == (4 if name == "a" else 3)
@@ -191,7 +196,7 @@ def test_two_collections_go_into_one_index_and_what_it_has_stays(tmp_path):
 
 
 def test_a_damaged_note_is_told(tmp_path):
-    parts = CodedParts(str(tmp_path / "out"), 12)
+    parts = ParquetCodes(str(tmp_path / "out"), 12)
     parts.begin({"items": 5})
     (tmp_path / "out" / "encode.json").write_text("")
     with pytest.raises(FolderError, match=r"encode.json is damaged: give another --out"):
@@ -199,7 +204,7 @@ def test_a_damaged_note_is_told(tmp_path):
 
 
 def test_going_on_with_something_else_is_refused(tmp_path):
-    parts = CodedParts(str(tmp_path / "out"), 12)
+    parts = ParquetCodes(str(tmp_path / "out"), 12)
     parts.begin({"items": 5, "model": "m"})
     parts.begin({"items": 5, "model": "m"})
     with pytest.raises(InputError, match="was begun with items 5, and now it is 6: give another --out"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import adsh
-from adsh.cluster.partitions import partitioned
+from adsh.cluster.partitions import partition_source
 from adsh.data import open_source
 from adsh.errors import InputError
 from adsh.export.onnx import export
@@ -20,8 +20,8 @@ from tests.data.image_cases import random_images, save
 pyarrow = pytest.importorskip("pyarrow", reason="adsh[ray] is not installed")
 ray = pytest.importorskip("ray", reason="adsh[ray] is not installed")
 
-from adsh.cluster.parquet_codes import CodedParts  # noqa: E402  # after the check that it can be imported
-from adsh.cluster.ray import Job, _Actor, _coded, _reason, encode_by_ray  # noqa: E402  # the same
+from adsh.cluster.parquet_codes import ParquetCodes  # noqa: E402  # after the check that it can be imported
+from adsh.cluster.ray_encode import Job, _Actor, _coded, _reason, encode_with_ray  # noqa: E402  # the same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
@@ -59,7 +59,7 @@ def cluster():
 
 def test_every_code_once_though_a_node_is_lost_and_into_an_index(made, cluster, tmp_path):
     root, expected = made
-    job = Job.of(root / "model", partitioned(str(root / "photos"), size=5), str(tmp_path / "out"))
+    job = Job.of(root / "model", partition_source(str(root / "photos"), size=5), str(tmp_path / "out"))
     lost = []
 
     def on_done(done, total):
@@ -68,12 +68,12 @@ def test_every_code_once_though_a_node_is_lost_and_into_an_index(made, cluster, 
             cluster.remove_node(lost[0])
 
     with adsh.open_index(tmp_path / "index", bits=16, model=root / "model") as index:
-        result = encode_by_ray(job, address=cluster.address, index=index, on_done=on_done)
+        result = encode_with_ray(job, address=cluster.address, index=index, on_done=on_done)
         assert lost
         assert (result.partitions, result.items, result.bad) == (12, 60, [])
         assert len(index) == 60
         found = {}
-        for keys, codes in CodedParts(job.out, 16):
+        for keys, codes in ParquetCodes(job.out, 16):
             assert not set(keys) & set(found)
             found |= dict(zip(keys, codes, strict=True))
         assert found.keys() == expected.keys()
@@ -81,7 +81,7 @@ def test_every_code_once_though_a_node_is_lost_and_into_an_index(made, cluster, 
             np.testing.assert_array_equal(found[key], code)
             assert index.search(code[None], k=60)[0].distances[0] == 0
         # what is done is not done again: nothing is left, and no cluster is asked
-        again = encode_by_ray(job, address="nowhere:1", index=index)
+        again = encode_with_ray(job, address="nowhere:1", index=index)
         assert (again.found, again.items) == (12, 0)
 
 
@@ -95,28 +95,28 @@ def test_pictures_that_cannot_be_read_are_left_out_where_asked(made, cluster, tm
     (tmp_path / "photos" / "cat").mkdir(parents=True)
     for name, content in files.items():
         (tmp_path / "photos" / name).write_bytes(content)
-    source = partitioned(f"file://{tmp_path / 'photos'}", size=3)
+    source = partition_source(f"file://{tmp_path / 'photos'}", size=3)
     with pytest.raises(InputError, match="broken.png"):
-        encode_by_ray(Job.of(root / "model", source, str(tmp_path / "out")), address=cluster.address)
+        encode_with_ray(Job.of(root / "model", source, str(tmp_path / "out")), address=cluster.address)
     table = pyarrow.table({"key": list(files), "image": list(files.values())})
     parquet.write_table(table, tmp_path / "photos.parquet", row_group_size=3)
     export(root / "model", tmp_path / "exported")
-    source = partitioned(str(tmp_path / "photos.parquet"))
+    source = partition_source(str(tmp_path / "photos.parquet"))
     job = Job.of(tmp_path / "exported", source, str(tmp_path / "out2"), runtime="onnx", skip_bad=True)
-    result = encode_by_ray(job, address=cluster.address)
+    result = encode_with_ray(job, address=cluster.address)
     assert (result.partitions, result.items, len(result.bad)) == (2, 4, 1)
     assert "broken.png" in result.bad[0]
-    for keys, codes in CodedParts(job.out, 16):
+    for keys, codes in ParquetCodes(job.out, 16):
         for key, code in zip(keys, codes, strict=True):
             np.testing.assert_array_equal(code, expected[key])
-    again = encode_by_ray(job, address="nowhere:1")  # nothing is left to do, and what was left out is still told
+    again = encode_with_ray(job, address="nowhere:1")  # nothing is left to do, and what was left out is still told
     assert again.bad == result.bad
 
 
 def test_what_stops_an_actor_is_told_in_one_line(made, tmp_path):
     root, _ = made
     model = shutil.copytree(root / "model", tmp_path / "model")
-    job = Job.of(model, partitioned(str(root / "photos"), size=50), str(tmp_path / "out"))
+    job = Job.of(model, partition_source(str(root / "photos"), size=50), str(tmp_path / "out"))
     shutil.rmtree(model)  # as where only some machines have it
     told = _Actor(job)({"number": np.array([0])})
     assert told["problem"].tolist() == [f"{model} is not a folder: give one that a model was saved in"]
@@ -126,19 +126,19 @@ def test_what_stops_an_actor_is_told_in_one_line(made, tmp_path):
 
 def test_gpus_that_the_cluster_does_not_have_are_not_waited_for(made, tmp_path):
     root, _ = made
-    job = Job.of(root / "model", partitioned(str(root / "photos"), size=50), str(tmp_path / "out"))
+    job = Job.of(root / "model", partition_source(str(root / "photos"), size=50), str(tmp_path / "out"))
     small = SimpleNamespace(cluster_resources=lambda: {"CPU": 2.0, "GPU": 1.0})
     with pytest.raises(InputError, match=r"--gpus 2: the cluster has 1 GPUs"):
         _coded(small, job, [0, 1], None, 2)
     with pytest.raises(InputError, match="1 or more actors"):
-        encode_by_ray(job, actors=0)
+        encode_with_ray(job, actors=0)
     with pytest.raises(InputError, match="--gpus 1 with --runtime onnx, which codes on CPUs"):
-        encode_by_ray(replace(job, runtime="onnx"), gpus=1)
+        encode_with_ray(replace(job, runtime="onnx"), gpus=1)
 
 
 def test_a_cluster_that_is_not_there_is_told(made, tmp_path):
     root, _ = made
-    job = Job.of(root / "model", partitioned(str(root / "photos"), size=50), str(tmp_path / "out"))
+    job = Job.of(root / "model", partition_source(str(root / "photos"), size=50), str(tmp_path / "out"))
     with pytest.raises(InputError, match=r"a Ray cluster at 127.0.0.1:1 cannot be used .*: check --address"):
-        encode_by_ray(job, address="127.0.0.1:1")
+        encode_with_ray(job, address="127.0.0.1:1")
     assert not list((tmp_path / "out").iterdir())  # which is not taken yet

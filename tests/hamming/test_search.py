@@ -12,7 +12,7 @@ from adsh.hamming.bits import as_words, pack
 from adsh.hamming.buckets import Buckets
 from adsh.hamming.distances import CodeColumns
 from adsh.hamming.hits import Hits, kth_smallest
-from adsh.hamming.layout import arrange, compact_type
+from adsh.hamming.layout import choose_layout, compact_type
 from adsh.hamming.query import code_queries, output_queries
 from adsh.hamming.scan import Scan
 from tests.reference import hamming as plain
@@ -25,13 +25,13 @@ def codes_of(rng, n, bits, distinct):
 
 def laid_out(codes, gaps=3):
     """The layout chosen for these codes, and the original number of each position."""
-    layout, order = arrange(as_words(codes), np.arange(len(codes), dtype=np.uint32) * gaps)
+    layout, order = choose_layout(as_words(codes), np.arange(len(codes), dtype=np.uint32) * gaps)
     return layout, np.arange(len(codes)) if order is None else order
 
 
 def in_order(layout, hits):
     at = hits.indices()
-    order = np.lexsort((layout.places[at], hits.distances))
+    order = np.lexsort((layout.insertion_order[at], hits.distances))
     return at[order], hits.distances[order]
 
 
@@ -111,14 +111,14 @@ def test_small_radii_are_looked_up_and_give_the_same(distinct, radius, monkeypat
 
 def test_looking_up_is_chosen_for_few_probes_among_many_codes_only():
     within_1 = 1 + 48  # codes
-    assert ball.pays(48, 1, within_1 * ball._LOOK_UP)
-    assert not ball.pays(48, 1, within_1 * ball._LOOK_UP - 1)
-    assert ball.pays(64, 1, 10_000_000)
-    assert not ball.pays(65, 1, 10_000_000)
-    assert ball.pays(48, 1, 10_000_000)
-    assert not ball.pays(48, 4, 10_000_000)
-    assert not ball.pays(48, 1, 10)
-    assert not ball.pays(128, 1, 10_000_000)
+    assert ball.lookup_is_cheaper(48, 1, within_1 * ball._LOOK_UP)
+    assert not ball.lookup_is_cheaper(48, 1, within_1 * ball._LOOK_UP - 1)
+    assert ball.lookup_is_cheaper(64, 1, 10_000_000)
+    assert not ball.lookup_is_cheaper(65, 1, 10_000_000)
+    assert ball.lookup_is_cheaper(48, 1, 10_000_000)
+    assert not ball.lookup_is_cheaper(48, 4, 10_000_000)
+    assert not ball.lookup_is_cheaper(48, 1, 10)
+    assert not ball.lookup_is_cheaper(128, 1, 10_000_000)
     assert ball.largest_radius(48, 10_000_000) == 2
     assert ball.largest_radius(48, 10) == -1
     assert ball.largest_radius(3, 10_000_000) == 3
@@ -144,7 +144,7 @@ def test_the_asymmetric_distance_of_a_code_to_codes_is_the_hamming_distance():
     rng = np.random.default_rng(0)
     signs = rng.choice([-1.0, 1.0], size=(5, 20))
     codes = codes_of(rng, 50, 20, 0)
-    words = arrange(as_words(codes), np.arange(50, dtype=np.uint32))[0].item_words()
+    words = choose_layout(as_words(codes), np.arange(50, dtype=np.uint32))[0].item_words()
     both = zip(code_queries(pack(signs), 20), output_queries(signs, 20), strict=True)
     assert all((one.distances(words) == other.distances(words)).all() for one, other in both)
 
@@ -234,11 +234,11 @@ def test_items_are_found_by_code_and_place_and_others_are_not(case):
     rng = np.random.default_rng(seed)
     codes = codes_of(rng, n, bits, distinct)
     layout, _ = laid_out(codes)
-    words, places = layout.item_words(), layout.places
+    words, insertion_order = layout.item_words(), layout.insertion_order
     some = rng.integers(0, n, 5)
-    assert layout.find(words[some], places[some]).tolist() == some.tolist()
-    assert layout.find(words[some], places[some] + 1).tolist() == []
-    assert layout.find(words[some] ^ np.uint64(1), places[some]).tolist() == []
+    assert layout.find(words[some], insertion_order[some]).tolist() == some.tolist()
+    assert layout.find(words[some], insertion_order[some] + 1).tolist() == []
+    assert layout.find(words[some] ^ np.uint64(1), insertion_order[some]).tolist() == []
 
 
 @given(cases, st.integers(1, 20))
@@ -301,10 +301,10 @@ def test_codes_alike_in_their_first_word_are_told_apart():
     layout, number = laid_out(codes)
     assert isinstance(layout, Buckets)
     assert np.array_equal(layout.item_words(), as_words(codes[number]))
-    assert layout.find(layout.item_words(), layout.places).tolist() == list(range(6))
+    assert layout.find(layout.item_words(), layout.insertion_order).tolist() == list(range(6))
     other = np.repeat(as_words(pack(signs[2:])), 6, axis=0)
-    assert layout.find(other, layout.places).dtype == np.int64
-    assert layout.find(other, layout.places).tolist() == []
+    assert layout.find(other, layout.insertion_order).dtype == np.int64
+    assert layout.find(other, layout.insertion_order).tolist() == []
 
 
 @pytest.mark.parametrize("bits", [12, 100])

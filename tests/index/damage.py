@@ -47,6 +47,6 @@ def killed_index(folder):
 
 def opened_contents(folder):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", adsh.AdshWarning)  # a snapshot is made again
+        warnings.simplefilter("ignore", adsh.AdshWarning)  # a snapshot is rebuilt
         with adsh.open_index(folder) as index:
             return contents(index)

@@ -12,7 +12,7 @@ import pytest
 
 import adsh
 from adsh.errors import BusyError, FolderError, InputError
-from adsh.index.embedded.store import DATABASE
+from adsh.index.embedded.database import DATABASE
 from tests.index.cases import keys, random_codes
 from tests.index.kills import ROOT
 
@@ -128,7 +128,7 @@ def test_a_model_is_known_by_its_folder_or_itself(tmp_path, blobs):
 
 
 def test_places_that_hold_no_index_are_refused(tmp_path):
-    with pytest.raises(InputError, match="give bits= to make one"):
+    with pytest.raises(InputError, match="give bits= to create one"):
         adsh.open_index(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
     (tmp_path / "file").write_text("x")
@@ -148,8 +148,8 @@ def test_places_that_hold_no_index_are_refused(tmp_path):
 
 def test_an_index_of_a_newer_format_is_refused_with_both_numbers(tmp_path):
     with adsh.open_index(tmp_path / "i", bits=48) as index, index._store.writing():
-        about = json.loads(index._store.fact("about"))
-        index._store.set_fact("about", json.dumps({**about, "format_version": 2, "more": 1}).encode())
+        header = json.loads(index._store.fact("about"))
+        index._store.set_fact("about", json.dumps({**header, "format_version": 2, "more": 1}).encode())
     with pytest.raises(FolderError, match="format version 2, and adsh .* reads 1 to 1: upgrade adsh"):
         adsh.open_index(tmp_path / "i")
 

@@ -11,7 +11,7 @@ import adsh
 from adsh.errors import InputError
 from adsh.hamming.bits import pack
 from adsh.hamming.small_vectors import Projection
-from adsh.index.filters import Where
+from adsh.index.filters import Filter
 from adsh.index.matches import StoredVectors
 from tests.index import stores
 from tests.index.cases import keys, random_codes
@@ -265,7 +265,7 @@ def test_codes_of_a_model_that_was_not_recorded_are_not_claimed_by_one(place):
 
 
 def test_a_place_without_an_index_asks_for_the_bits(place):
-    with pytest.raises(InputError, match="give bits= to make one"):
+    with pytest.raises(InputError, match="give bits= to create one"):
         adsh.open_index(place.location)
 
 
@@ -370,7 +370,7 @@ def test_a_filter_means_the_same_in_every_index(kind, tmp_path_factory):
             names = keys(len(metadata))
             index.remove(index.keys())
             index.add(names, pack(np.ones((len(names), 8))), metadata)
-            accepts = Where(where).accepts
+            accepts = Filter(where).accepts
             texts = [json.dumps(one) if one is not None else "" for one in metadata]
             right = [name for name, text in zip(names, texts, strict=True) if accepts(text)]
             assert index.search(pack(np.ones((1, 8))), k=3, where=where)[0].keys == right[:3]

@@ -68,13 +68,13 @@ def test_an_interrupted_copy_goes_on_without_repeating(tmp_path, target, monkeyp
 
 def test_a_copy_onto_other_items_other_bits_itself_or_from_nothing_is_refused(place, tmp_path):
     filled(f"{tmp_path}/old", vectors=False)
-    with pytest.raises(InputError, match="is both what is copied"):
+    with pytest.raises(InputError, match="is both the source and the target"):
         copy(f"{tmp_path}/old", f"{tmp_path}/old")
     with pytest.raises(InputError, match="there is no index at"):
         copy(f"{tmp_path}/nothing", place.location)
     with adsh.open_index(place.location, bits=20, model="a model") as new:
         new.add(["of my own"], random_codes(1, 20))
-    with pytest.raises(InputError, match="which .* has not: copy to an empty place; nothing was written"):
+    with pytest.raises(InputError, match="and .* does not: copy to an empty place; nothing was written"):
         copy(f"{tmp_path}/old", place.location)
     other = stores.place(place.kind, tmp_path)
     adsh.open_index(other.location, bits=24).close()

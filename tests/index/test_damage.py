@@ -10,10 +10,10 @@ import pytest
 
 import adsh
 from adsh.errors import FolderError
+from adsh.index.embedded.database import COMMITS, DATABASE
 from adsh.index.embedded.snapshot import SnapshotDamaged, read_snapshot, write_snapshot
-from adsh.index.embedded.store import COMMITS, DATABASE
 from adsh.index.rows import Rows, checksums
-from adsh.index.texts import Texts
+from adsh.index.text_column import TextColumn
 from tests.index.cases import keys, random_codes
 from tests.index.damage import killed_index, opened_contents
 
@@ -77,7 +77,7 @@ def test_a_damaged_snapshot_is_made_again_from_the_database(small, tmp_path):
     shutil.copytree(small[0], tmp_path / "i")
     path = next((tmp_path / "i").glob("snapshot-*"))
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    with pytest.warns(adsh.AdshWarning, match="made again from index.db"):
+    with pytest.warns(adsh.AdshWarning, match="rebuilt from index.db"):
         adsh.open_index(tmp_path / "i").close()
     assert opened_contents(tmp_path / "i") == small[1]
     with adsh.open_index(tmp_path / "i") as index:
@@ -115,8 +115,8 @@ def test_a_checksum_changes_with_any_byte_and_with_what_a_byte_belongs_to():
         rows = Rows(
             np.array([place]),
             np.frombuffer(code, np.uint8)[None],
-            Texts.of([key]),
-            Texts.of([metadata]),
+            TextColumn.of([key]),
+            TextColumn.of([metadata]),
             np.array([vector], dtype=np.int8),
         )
         return int(checksums(np.array([number]), rows)[0])
@@ -133,7 +133,7 @@ def test_a_checksum_changes_with_any_byte_and_with_what_a_byte_belongs_to():
 def test_the_checksums_of_many_rows_are_those_of_each(tmp_path):
     rng = np.random.default_rng(0)
     texts = [bytes(rng.integers(1, 256, rng.integers(1, 600), dtype=np.uint8)) for _ in range(50)]
-    rows = Rows(np.arange(50), random_codes(50), Texts.of(texts), Texts.of(texts[::-1]), None)
+    rows = Rows(np.arange(50), random_codes(50), TextColumn.of(texts), TextColumn.of(texts[::-1]), None)
     numbers = rng.integers(0, 1 << 40, 50)
     each = [int(checksums(numbers[i : i + 1], rows.take(np.array([i])))[0]) for i in range(50)]
     assert checksums(numbers, rows).tolist() == each

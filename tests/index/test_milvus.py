@@ -69,7 +69,7 @@ def test_what_a_process_killed_while_it_made_an_index_left_is_taken_up(uri):
     with adsh.open_index(uri, bits=48) as index:
         index._milvus.client.drop_collection(index._milvus.facts)  # which it makes last
     assert "there is no index" in refused(InputError, uri, bits=None)
-    assert "not one that adsh made" in refused(FolderError, uri, bits=64)
+    assert "was not created by adsh" in refused(FolderError, uri, bits=64)
     with adsh.open_index(uri, bits=48) as index:
         index.add(keys(3), random_codes(3))
         assert index.keys() == keys(3)
@@ -146,7 +146,7 @@ def test_options_that_are_none_and_what_the_server_cannot_make(uri):
     assert "refused" in refused(ServerError, uri + "&index=BIN_IVF_FLAT")  # milvus-lite has none
     assert "there is no index" in refused(InputError, uri, bits=None)  # nothing was left of it
     adsh.open_index(uri, bits=48).close()
-    assert "was made with BIN_FLAT: leave index out" in refused(InputError, uri + "&index=BIN_IVF_FLAT")
+    assert "was created with BIN_FLAT: leave index out" in refused(InputError, uri + "&index=BIN_IVF_FLAT")
 
 
 def test_a_collection_of_another_shape_is_left_alone(uri):
@@ -156,7 +156,7 @@ def test_a_collection_of_another_shape_is_left_alone(uri):
     client = MilvusClient(uri.partition("?")[0].removeprefix("milvus+"))
     client.create_collection(name, dimension=8)
     try:
-        assert "not one that adsh made: name another with ?collection=NAME" in refused(FolderError, uri)
+        assert "was not created by adsh: name another with ?collection=NAME" in refused(FolderError, uri)
         assert client.has_collection(name)
     finally:
         client.close()

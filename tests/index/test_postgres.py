@@ -63,7 +63,7 @@ def test_a_wrong_password_user_or_database():
     assert "password authentication failed" in said
     assert "check the user and the password" in said
     assert "check the user" in refused(ServerError, server.uri(user="nobody_there"))
-    assert "make the database first" in refused(ServerError, server.uri("no_such_database"))
+    assert "create the database first" in refused(ServerError, server.uri("no_such_database"))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_tables_of_another_shape_are_left_alone(uri, run):
     run("CREATE TABLE facts_facts (name text, value bytea)")
     for name in ("other", "facts"):
         said = refused(FolderError, uri.partition("?")[0] + f"?table={name}")
-        assert "not one that adsh made: name another with ?table=NAME" in said
+        assert "was not created by adsh: name another with ?table=NAME" in said
     assert run("SELECT count(*) FROM other_items") == [(0,)]
     adsh.open_index(uri, bits=48).close()
     name = uri.partition("table=")[2]
@@ -246,7 +246,9 @@ def test_what_was_meddled_with_is_found(uri, run):
         assert index.verify() == ["code 00000001 has 0 items, and 1 were counted"]
 
 
-@pytest.mark.parametrize("after", ["postgres_rows._copy", "postgres.put"], ids=["the copy", "all but the commit"])
+@pytest.mark.parametrize(
+    "after", ["postgres.rows._copy", "postgres.index.insert_items"], ids=["the copy", "all but the commit"]
+)
 def test_a_server_killed_in_the_middle_of_an_add_leaves_no_half_batch_and_the_call_can_be_repeated(after, monkeypatch):
     server = Server("fsync=off")
     try:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from adsh.index.filters import Where
+from adsh.index.filters import Filter
 from adsh.serve.schemas import count_values
 
 from .conftest import png
@@ -65,10 +65,10 @@ def test_values_are_counted_at_any_depth():
 @pytest.mark.parametrize("wanted", [[1], [True], ["1", "x"], [None], [[1]], [{"a": 1}], [], [1, "x", [1, "x"]]])
 def test_one_of_many_is_found_as_one_by_one(found, wanted):
     text = json.dumps({"f": found})
-    one_by_one = any(Where({"f": {"eq": one}}).accepts(text) for one in wanted if not isinstance(one, dict))
+    one_by_one = any(Filter({"f": {"eq": one}}).accepts(text) for one in wanted if not isinstance(one, dict))
     one_by_one = one_by_one or any(isinstance(one, dict) and one == found for one in wanted)
-    assert Where({"f": {"in": wanted}}).accepts(text) == one_by_one
-    assert Where({"f": {"not_in": wanted}}).accepts(text) != one_by_one
+    assert Filter({"f": {"in": wanted}}).accepts(text) == one_by_one
+    assert Filter({"f": {"not_in": wanted}}).accepts(text) != one_by_one
 
 
 def test_json_of_a_thousand_brackets_in_a_form_is_refused(api):

@@ -15,7 +15,7 @@ from .flags import Device, Json, Labels, Model, Root, SkipBad, Source, Workers
 from .show import ReadingBar, as_json, facts, list_bad
 
 if TYPE_CHECKING:
-    from ..cluster.ray import Job
+    from ..cluster.ray_encode import Job
 
 EXAMPLE = "adsh encode photos-48bits new-photos/ --out codes.npz"
 
@@ -77,18 +77,18 @@ def command(
             raise InputError(f"{shown(source)} can be read with --engine ray: give that, and a folder as --out")
         _here(model, source, Path(out or "codes.npz"), root, labels, bool(skip_bad), workers, device, json)
         return
-    from ..cluster.partitions import partitioned
-    from ..cluster.ray import Job
+    from ..cluster.partitions import partition_source
+    from ..cluster.ray_encode import Job
 
     size = 1024 if partition is None else partition
-    cut = partitioned(source, root=root, size=size, keys=key_column or "key", images=image_column or "image")
+    cut = partition_source(source, root=root, size=size, keys=key_column or "key", images=image_column or "image")
     job = Job.of(model, cut, out or "codes", runtime=runtime, device=device, skip_bad=bool(skip_bad))
     _by_ray(job, index, json, address=address, actors=actors, gpus=gpus)
 
 
 def _by_ray(job: Job, index: str | None, json: bool, **where: Any) -> None:
     """Codes on a cluster, and says how much."""
-    from ..cluster.ray import encode_by_ray
+    from ..cluster.ray_encode import encode_with_ray
     from ..index import open_index
     from ..index.locate import MODEL, inside
 
@@ -97,10 +97,10 @@ def _by_ray(job: Job, index: str | None, json: bool, **where: Any) -> None:
         into = None
         if index is not None:
             into = held.enter_context(open_index(inside(index), bits=job.bits, model=job.fingerprint))
-            if job.runtime == "torch" and into.noted(MODEL) is None:
-                into.note(MODEL, job.model)
+            if job.runtime == "torch" and into.get_note(MODEL) is None:
+                into.set_note(MODEL, job.model)
         with redirect_stdout(sys.stderr):  # where Ray tells of lost nodes; what is printed here stays a program's
-            done = encode_by_ray(job, index=into, on_done=bar, **where)
+            done = encode_with_ray(job, index=into, on_done=bar, **where)
     told = {
         "codes": shown(job.out), "partitions": done.partitions, "there_before": done.found, "items": done.items,
         "bits": job.bits, "seconds": round(done.seconds, 3),

@@ -160,7 +160,7 @@ def info(location: Location, json: Json = False) -> None:
     from ..index.locate import MODEL, open_existing
 
     with open_existing(location) as index:
-        told = {**index.info(), "model_folder": index.noted(MODEL)}
+        told = {**index.info(), "model_folder": index.get_note(MODEL)}
     if json:
         as_json(told)
     else:

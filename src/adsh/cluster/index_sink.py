@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..index import Index
-from .parquet_codes import CodedParts
+from .parquet_codes import ParquetCodes
 
 _NOTED = "partitions coded"  # and whose: several collections may go into one index
 
 
-class PartsIntoIndex:
+class IndexSink:
     """Puts partitions into an index; does nothing where there is none."""
 
-    def __init__(self, index: Index | None, parts: CodedParts) -> None:
+    def __init__(self, index: Index | None, parts: ParquetCodes) -> None:
         self._index, self._parts, self._note = index, parts, f"{_NOTED} {parts.id}"
         noted = None if index is None else index.noted(self._note)
         self._held = numbers_of(noted or "")

@@ -21,7 +21,7 @@ _LEFT_OUT = "left out"
 _PART = re.compile(r"part-(\d+)\.parquet$")
 
 
-class CodedParts:
+class ParquetCodes:
     """A folder, or an address that pyarrow knows, with part-NUMBER.parquet: columns `key` and `code`."""
 
     def __init__(self, out: str, bits: int) -> None:

@@ -27,7 +27,7 @@ from ..utils.urls import shown
 Named = tuple[str, Callable[[], Image.Image]]  # a key, and what reads its picture, or says why it cannot be read
 
 
-class Partitioned(ABC):
+class PartitionedSource(ABC):
     """A source in numbered partitions."""
 
     source: str
@@ -47,7 +47,7 @@ class Partitioned(ABC):
 
 
 @dataclass
-class OfItems(Partitioned):
+class DatasetPartitions(PartitionedSource):
     """Any source that `open_source` knows: a folder, a list, arrays. Everyone must see it under the same path."""
 
     source: str
@@ -85,7 +85,7 @@ class OfItems(Partitioned):
 
 
 @dataclass
-class OfFiles(Partitioned):
+class FilePartitions(PartitionedSource):
     """Image files below an address that pyarrow knows: s3://, gs://, hdfs://, file://, or a path."""
 
     source: str
@@ -132,7 +132,7 @@ class OfFiles(Partitioned):
 
 
 @dataclass
-class OfParquet(Partitioned):
+class ParquetPartitions(PartitionedSource):
     """Parquet files with a column of keys and one of image files' bytes; a row group is a partition."""
 
     source: str
@@ -205,23 +205,23 @@ def _decoded(content: Any, name: str) -> Image.Image:
     return Image.fromarray(decode(content, name=name))
 
 
-def partitioned(
+def partition_source(
     source: str, *, root: str | None = None, size: int = 1024, keys: str = "key", images: str = "image"
-) -> Partitioned:
+) -> PartitionedSource:
     """The source at this name, path or address, cut into partitions of about `size` items."""
     if size < 1:
         raise InputError(f"size={size}: give at least 1 item a partition")
     if source.endswith(".parquet") or source.startswith("parquet+"):
-        return OfParquet(_for_all(source.removeprefix("parquet+")), keys, images)
+        return ParquetPartitions(_for_all(source.removeprefix("parquet+")), keys, images)
     if "://" in source:
-        return OfFiles(source, size)
+        return FilePartitions(source, size)
     if source in NAMED:  # even where a folder here has that name
-        return OfItems(
+        return DatasetPartitions(
             source,
             root if source == "digits" else str(source_root(source, Path(root) if root else None).absolute()),
             size,
         )
-    return OfItems(_for_all(source), root and _for_all(root), size)
+    return DatasetPartitions(_for_all(source), root and _for_all(root), size)
 
 
 def _for_all(name: str) -> str:

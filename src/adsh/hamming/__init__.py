@@ -1,1 +1,1 @@
-"""Binary codes: packing, and what is counted or found by Hamming distance. No torch here."""
+"""Binary codes: packing, distances, and exact search by Hamming distance. Imports no torch."""

@@ -1,6 +1,6 @@
-"""The only home of packing: codes of +1/-1 to and from bytes.
+"""Pack codes of +1/-1 into bytes, and unpack them: the only place where this is defined.
 
-A packed code is uint8, `numpy.packbits` order: the first bit is the highest of the first byte, 1 stands
+A packed code is uint8 in `numpy.packbits` order: the first bit is the highest of the first byte, 1 stands
 for +1, and the bits that pad the last byte are 0. Any length from 1 to MAX_BITS.
 """
 
@@ -20,36 +20,41 @@ Codes = NDArray[np.uint8]
 
 
 def check_bits(bits: object) -> int:
-    """`bits` as an int, or an error that says what a code length may be."""
+    """Return `bits` as an int; raise InputError if it is no code length."""
     if isinstance(bits, bool) or not isinstance(bits, int | np.integer) or not 1 <= bits <= MAX_BITS:
         raise InputError(f"bits={bits!r}: a code length is a whole number from 1 to {MAX_BITS}")
     return int(bits)
 
 
 def bytes_for(bits: int) -> int:
-    """How many bytes a packed code of this length takes."""
+    """Return how many bytes a packed code of this length takes."""
     return (bits + 7) // 8
 
 
 def pack(signs: NDArray[Any]) -> Codes:
-    """(n, c) of +1/-1, or of real outputs, to packed codes; 0 counts as +1."""
+    """Pack (n, c) of +1/-1, or of real-valued outputs, into codes; 0 counts as +1."""
     return np.packbits(signs >= 0, axis=-1)
 
 
 def unpack(codes: Codes, bits: int) -> NDArray[np.int8]:
-    """Packed codes to (n, bits) int8 of +1/-1."""
+    """Unpack codes to (n, bits) int8 of +1/-1."""
     ones = np.unpackbits(codes, axis=-1, count=bits).view(np.int8)
     return 2 * ones - 1  # int8 throughout
 
 
 def as_octets(words: NDArray[np.uint64], bits: int) -> Codes:
-    """What `as_words` was given."""
+    """Return the packed codes that `as_words` was given."""
     return np.ascontiguousarray(words).view(np.uint8).reshape(len(words), 8 * words.shape[1])[:, : bytes_for(bits)]
 
 
+def as_array(values: Any) -> NDArray[Any]:
+    """Return an array, a list or a torch tensor as an array; torch itself is not imported here."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
 def as_codes(codes: Any, what: str = "codes") -> Codes:
-    """Packed codes of any length as an array, or an error that says what was given instead."""
-    array = np.asarray(codes.detach().cpu() if hasattr(codes, "detach") else codes)
+    """Return packed codes of any length as an array; raise InputError if they are no packed codes."""
+    array = as_array(codes)
     if array.dtype != np.uint8 or array.ndim != 2:
         raise InputError(
             f"{what} have type {array.dtype} and shape {array.shape}: packed codes are uint8 of shape "
@@ -59,7 +64,16 @@ def as_codes(codes: Any, what: str = "codes") -> Codes:
 
 
 def check_codes(codes: Any, bits: int, what: str = "codes") -> Codes:
-    """Packed codes of this length, or an error that names both what they are and what was expected."""
+    """Return packed codes of this length as an array.
+
+    Args:
+        codes: an array or tensor.
+        bits: the length of the codes.
+        what: their name in messages.
+
+    Raises:
+        InputError: they have another type, shape or length, or a 1 among the padding bits.
+    """
     array = as_codes(codes, what)
     if array.shape[1] != bytes_for(bits):
         raise InputError(
@@ -77,14 +91,14 @@ def check_codes(codes: Any, bits: int, what: str = "codes") -> Codes:
 
 
 def number_rows(words: NDArray[np.uint64]) -> tuple[int, NDArray[np.int64]]:
-    """How many distinct rows there are, and each row's number among them, in lexicographic order."""
+    """Return how many distinct rows there are, and each row's number among them, in lexicographic order."""
     count, numbers = 1, np.zeros(len(words), dtype=np.int64)
     for column in words.T:
-        distinct_here, numbers_here = _number(column)
+        column_count, column_numbers = _number(column)
         if count == 1:
-            count, numbers = distinct_here, numbers_here
+            count, numbers = column_count, column_numbers
         else:  # both factors are at most n: their product fits an int64 up to 3e9 rows
-            count, numbers = _number(numbers * distinct_here + numbers_here)
+            count, numbers = _number(numbers * column_count + column_numbers)
     return count, numbers
 
 

@@ -1,4 +1,4 @@
-"""Hamming distances by popcount."""
+"""Hamming distances by XOR and popcount."""
 
 from __future__ import annotations
 
@@ -15,8 +15,26 @@ Words = NDArray[np.uint64]
 _AT_A_TIME = 1 << 16  # codes: their XOR stays in the second-level cache
 
 
+def hamming_distances(words: Words, code: Words, out: Distances, scratch: Words) -> None:
+    """Write the distances from one code to others into `out`.
+
+    Args:
+        words: (n, words) the other codes.
+        code: (words,) the code.
+        out: (n,) the distances.
+        scratch: (n,) or longer, to work in.
+    """
+    differing = scratch[: len(words)]
+    for number in range(len(code)):
+        np.bitwise_xor(words[:, number], code[number], out=differing)
+        if number:
+            out += np.bitwise_count(differing)
+        else:
+            np.bitwise_count(differing, out=out)
+
+
 class CodeColumns:
-    """Packed codes laid out for comparing: all first words, all second words, and so on."""
+    """Packed codes, stored by words: all first words, all second words, and so on."""
 
     def __init__(self, codes: Codes) -> None:
         self._columns = np.ascontiguousarray(as_words(codes).T)  # (words, n)
@@ -26,18 +44,19 @@ class CodeColumns:
         return len(self._columns[0])
 
     def scratch(self) -> Words:
-        """What `distances` needs to work in; one for each thread."""
+        """Return the memory that `distances` works in; one for each thread."""
         return np.empty(min(len(self), _AT_A_TIME), dtype=np.uint64)
 
     def distances(self, code: Words, start: int, out: Distances, scratch: Words) -> None:
-        """Fills `out` with the distances from `code` (words,) to as many codes, from number `start` on."""
+        """Write the distances from one code to a range of these into `out`.
+
+        Args:
+            code: (words,) the code.
+            start: the first code of the range; it is as long as `out`.
+            out: the distances.
+            scratch: what `scratch()` returned.
+        """
         for at in range(0, len(out), len(scratch)):
-            here = out[at : at + len(scratch)]
-            differing = scratch[: len(here)]
+            block = out[at : at + len(scratch)]
             first = start + at
-            for number, word in enumerate(code):
-                np.bitwise_xor(self._columns[number, first : first + len(here)], word, out=differing)
-                if number:
-                    here += np.bitwise_count(differing)
-                else:
-                    np.bitwise_count(differing, out=here)
+            hamming_distances(self._columns[:, first : first + len(block)].T, code, block, scratch)

@@ -1,4 +1,4 @@
-"""What a search over codes gives: positions with their distances, nearest first."""
+"""The result of a search over codes: positions with their distances, nearest first."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 class Hits(NamedTuple):
     """Positions and distances, in order of distance and then of insertion."""
 
-    positions: NDArray[np.int64] | slice  # a slice where they are neighbours: the common case among equal codes
+    positions: NDArray[np.int64] | slice  # a slice if they are adjacent: the common case among equal codes
     distances: NDArray[Any]
 
     def indices(self) -> NDArray[np.int64]:
-        """The positions as an array."""
+        """Return the positions as an array."""
         if isinstance(self.positions, slice):
             return np.arange(self.positions.start, self.positions.stop)
         return self.positions
 
     def first(self, k: int) -> Hits:
-        """The nearest k of them."""
+        """Return the k nearest of them."""
         if len(self.distances) <= k:
             return self
         if isinstance(self.positions, slice):
@@ -31,7 +31,10 @@ class Hits(NamedTuple):
 
 
 def kth_smallest(distances: NDArray[Any], k: int) -> Any:
-    """The k-th smallest distance, counted from 1: by halving the range of integers, which beats partial sorting."""
+    """Return the k-th smallest distance, counted from 1.
+
+    Bisection over the integers is faster than partial sorting.
+    """
     if distances.dtype.kind == "f":
         return np.partition(distances, k - 1)[k - 1]
     low, high = int(distances.min()), int(distances.max())

@@ -1,4 +1,4 @@
-"""Which way codes are searched is chosen from the codes: grouped where they repeat, scanned where they do not."""
+"""Choose how codes are searched: grouped if they repeat, scanned if nearly all are distinct."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from numpy.typing import NDArray
 
 from .bits import number_rows
 from .buckets import Buckets
-from .query import Words
+from .distances import Words
 from .scan import Scan
 
 Layout = Buckets | Scan
 
-_REPEATS = 2  # items a code on average, from which grouping pays
+_REPEATS = 2  # items per code on average, from which grouping is worth it
 
 
-def arrange(words: Words, places: NDArray[Any]) -> tuple[Layout, NDArray[Any] | None]:
-    """The codes laid out for searching, and the order their items take in it (None: as given).
+def choose_layout(words: Words, insertion_order: NDArray[Any]) -> tuple[Layout, NDArray[Any] | None]:
+    """Lay out codes for searching.
 
-    `places` says when each item was inserted, and ascends.
+    Args:
+        words: (n, words) the codes, in the order of insertion.
+        insertion_order: (n,) ascending numbers.
+
+    Returns:
+        The layout, and the positions of its items among those given; None if they are in the same order.
     """
     numbers = words[:, 0] if words.shape[1] == 1 else number_rows(words)[1]
     order = np.argsort(numbers, kind="stable").astype(compact_type(len(numbers)))
@@ -28,13 +33,13 @@ def arrange(words: Words, places: NDArray[Any]) -> tuple[Layout, NDArray[Any] | 
     firsts = np.flatnonzero(np.concatenate([np.ones(min(1, len(order)), bool), ordered[1:] != ordered[:-1]]))
     del ordered
     if len(firsts) * _REPEATS > len(order):
-        return Scan(words, places, order), None
+        return Scan(words, insertion_order, order), None
     distinct = words[order[firsts]]
     del numbers
     starts = np.append(firsts, len(order)).astype(compact_type(len(order)))
-    return Buckets(distinct, starts, places[order]), order
+    return Buckets(distinct, starts, insertion_order[order]), order
 
 
 def compact_type(largest: int) -> type[np.unsignedinteger[Any]]:
-    """4 bytes where they hold the number, else 8."""
+    """Return the type of 4 bytes if it holds this number, else that of 8."""
     return np.uint32 if largest < 1 << 32 else np.uint64

@@ -1,4 +1,4 @@
-"""Small radii without a scan: every code within the radius is written down and looked up among the sorted codes."""
+"""Radius search without a scan: enumerate every code within a small radius and look it up among the sorted codes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ from .bits import as_words
 _LOOK_UP = 600  # looking one code up among ten million costs what comparing this many in a scan does: 0.7 us
 
 
-def pays(bits: int, radius: int, codes: int) -> bool:
-    """Whether looking up all codes of the ball is less work than comparing with `codes` codes; up to 64 bits."""
+def lookup_is_cheaper(bits: int, radius: int, codes: int) -> bool:
+    """Whether looking up all codes within the radius is cheaper than comparing with all codes.
+
+    Args:
+        bits: the length of the codes; longer ones than 64 bits are never looked up.
+        radius: the largest distance.
+        codes: how many distinct codes there are.
+    """
     if bits > 64:
         return False
     probes = 0
@@ -27,20 +33,20 @@ def pays(bits: int, radius: int, codes: int) -> bool:
 
 
 def largest_radius(bits: int, codes: int) -> int:
-    """The largest radius whose codes are looked up; -1 where none are."""
+    """Return the largest radius whose codes are looked up; -1 if none are."""
     radius = -1
-    while radius < bits and pays(bits, radius + 1, codes):
+    while radius < bits and lookup_is_cheaper(bits, radius + 1, codes):
         radius += 1
     return radius
 
 
 @lru_cache(maxsize=16)
 def masks(bits: int, radius: int) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """What to XOR a code with to get every code within the radius, and how far each of those is."""
+    """Return what to XOR a code with to get every code within the radius, and the distance of each of those."""
     singles = as_words(np.packbits(np.eye(bits, dtype=np.uint8), axis=1))[:, 0]
     found = [np.zeros(1, dtype=np.uint64)]
     for flipped in range(1, min(radius, bits) + 1):
         choices = np.array(list(combinations(range(bits), flipped)), dtype=np.intp)  # (probes, flipped)
         found.append(np.bitwise_or.reduce(singles[choices], axis=1))
-    distances = np.repeat(np.arange(len(found), dtype=np.uint8), [len(part) for part in found])
+    distances = np.repeat(np.arange(len(found), dtype=np.uint8), [len(flips) for flips in found])
     return np.concatenate(found), distances

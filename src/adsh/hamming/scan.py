@@ -1,7 +1,7 @@
-"""Top-k and radius search over codes that are nearly all distinct: every code is compared.
+"""Top-k and radius search over codes that are nearly all distinct: the query is compared with every code.
 
-faiss does it where it is installed (`adsh[search]`), NumPy otherwise. Both go through the codes in order and keep the
-first of equals, so equal distances come in the order of the codes: here that of insertion.
+By faiss if it is installed (`adsh[search]`), else by NumPy. Both read the codes in order and keep the first of equals,
+so equal distances come in the order of the codes, which is that of insertion.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .distances import Words, hamming_distances
 from .hits import Hits, kth_smallest
-from .query import Query, Words, hamming
-from .radius_lookup import masks, pays
+from .query import Query
+from .radius_lookup import lookup_is_cheaper, masks
 
 _AT_A_TIME = 1 << 16
-_FAISS_FROM = 4096  # codes: below this a call costs more than the work
-_FAISS_K = 4096  # faiss keeps k candidates for each distance: past this its tables outgrow the cache
+_FAISS_FROM = 4096  # codes: with fewer, the call costs more than the search
+_FAISS_K = 4096  # faiss keeps k candidates for each distance: with more, they outgrow the cache
 
 
 @lru_cache(maxsize=1)
 def faiss_module() -> Any:
-    """The faiss package, or None where it is not installed."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin on busy cores cost it a hundredfold
+    """Return the faiss package; None if it is not installed."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin on busy cores slow it a hundredfold
     try:
         import faiss
     except ImportError:
@@ -34,28 +35,33 @@ def faiss_module() -> Any:
 
 
 class Scan:
-    """Codes in insertion order."""
+    """Codes in the order of insertion."""
 
     name = "scan"
+    keeps_insertion_order = True
 
-    def __init__(self, words: Words, places: NDArray[Any], by_code: NDArray[Any]) -> None:
+    def __init__(self, words: Words, insertion_order: NDArray[Any], by_code: NDArray[Any]) -> None:
         self.words = words  # (n, words)
-        self.places = places  # (n,) ascending
-        self.by_code = by_code  # (n,) positions in order of code: for looking codes up
+        self.insertion_order = insertion_order  # (n,) ascending
+        self.by_code = by_code  # (n,) positions in order of code, to look codes up
 
     def __len__(self) -> int:
         return len(self.words)
 
+    def own_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a snapshot stores of this layout besides the codes and the order of insertion."""
+        return {"by_code": self.by_code}
+
     def top(self, query: Query, k: int) -> Hits:
-        """The nearest k."""
-        if query.table is not None:
-            return self._ordered(query.distances(self.words), k)
+        """Return the k nearest."""
+        if query.is_asymmetric:
+            return self._nearest(query.distances(self.words), k)
         return self.top_many([query], k)[0]
 
     def top_many(self, queries: list[Query], k: int) -> list[Hits]:
-        """The nearest k of each of several queries, which faiss shares out among threads."""
+        """Return the k nearest of each query; faiss distributes the queries over threads."""
         k = min(k, len(self))
-        if not k or any(query.table is not None for query in queries):
+        if not k or any(query.is_asymmetric for query in queries):
             return [self.top(query, k) if k else Hits(slice(0, 0), np.zeros(0, np.uint8)) for query in queries]
         faiss = faiss_module() if len(self) >= _FAISS_FROM and k <= _FAISS_K else None
         if faiss is None:
@@ -71,8 +77,8 @@ class Scan:
         return [Hits(*row) for row in zip(positions, distances, strict=True)]
 
     def ball(self, query: Query, limit: float) -> Hits:
-        """All at a distance of at most `limit`, in any order."""
-        if query.table is None and pays(query.bits, int(limit), len(self)):
+        """Return all at a distance of at most `limit`, in any order."""
+        if not query.is_asymmetric and lookup_is_cheaper(query.bits, int(limit), len(self)):
             flips, far = masks(query.bits, int(limit))
             positions, which = self._look_up(query.words[0] ^ flips)
             return Hits(positions, far[which])
@@ -80,56 +86,65 @@ class Scan:
         near = np.flatnonzero(distances <= limit)
         return Hits(near, distances[near])
 
-    def find(self, words: Words, places: NDArray[Any]) -> NDArray[np.int64]:
-        """The positions of those of these items that are here."""
-        at = np.minimum(np.searchsorted(self.places, places), len(self) - 1)
-        here: NDArray[np.int64] = at[(self.places[at] == places) & (self.words[at] == words).all(axis=1)]
-        return here
+    def find(self, words: Words, insertion_order: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the positions of those of these items that are stored here."""
+        at = np.minimum(np.searchsorted(self.insertion_order, insertion_order), len(self) - 1)
+        same = (self.insertion_order[at] == insertion_order) & (self.words[at] == words).all(axis=1)
+        found: NDArray[np.int64] = at[same]
+        return found
 
     def item_words(self) -> Words:
-        """The code of each item, by position."""
+        """Return the code of each item, by position."""
         return self.words
 
     def words_at(self, positions: NDArray[np.int64]) -> Words:
-        """The codes of the items at these positions."""
+        """Return the codes of the items at these positions."""
         return self.words[positions]
 
-    def _ordered(self, distances: NDArray[Any], k: int) -> Hits:
+    def _nearest(self, distances: NDArray[Any], k: int) -> Hits:
         near = np.flatnonzero(distances <= kth_smallest(distances, k))
         order = np.argsort(distances[near], kind="stable")[:k]
         return Hits(near[order], distances[near][order])
 
     def _look_up(self, codes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The positions that have one of these codes (of one word), and which of them."""
+        """The positions that have one of these codes (of one word), and the number of the code that each has."""
         low, high = (_bisect(self.words[:, 0], self.by_code, codes, after=after) for after in (False, True))
         lengths = high - low
         return self.by_code[ranges(low, lengths)].astype(np.int64), np.repeat(np.arange(len(codes)), lengths)
 
 
 def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """start, start + 1, … of each range, one after the other."""
+    """Return start, start + 1, … of each range, one range after the other."""
     ends = np.cumsum(lengths, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(np.asarray(starts, dtype=np.int64) - (ends - lengths), lengths) + np.arange(total)
 
 
-def _bisect(values: NDArray[Any], order: NDArray[Any], wanted: NDArray[Any], *, after: bool) -> NDArray[np.int64]:
-    """np.searchsorted(values[order], wanted) without the copy that values[order] is."""
-    low = np.zeros(len(wanted), dtype=np.int64)
-    high = np.full(len(wanted), len(order), dtype=np.int64)
+def _bisect(values: NDArray[Any], order: NDArray[Any], targets: NDArray[Any], *, after: bool) -> NDArray[np.int64]:
+    """np.searchsorted(values[order], targets) without the copy values[order]; `after` stands for side="right"."""
+    low = np.zeros(len(targets), dtype=np.int64)
+    high = np.full(len(targets), len(order), dtype=np.int64)
     while (open_ := low < high).any():
         middle = (low + high) // 2
         found = values[order[np.minimum(middle, len(order) - 1)]]
-        right = ((found <= wanted) if after else (found < wanted)) & open_
+        right = ((found <= targets) if after else (found < targets)) & open_
         low = np.where(right, middle + 1, low)
         high = np.where(open_ & ~right, middle, high)
     return low
 
 
 def first_k(words: Words, code: NDArray[np.uint64], k: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The nearest k of at least k, in order of distance, then of position, in NumPy alone.
+    """Return the k nearest of at least k codes, in order of distance, then of position, with NumPy alone.
 
-    Once k are held, a later code counts only if it is nearer than the farthest of them: few are.
+    Once there are k candidates, a later code counts only if it is nearer than the farthest of them: few are.
+
+    Args:
+        words: (n, words) the codes.
+        code: (words,) the query.
+        k: how many.
+
+    Returns:
+        Their positions and distances.
     """
     dtype = np.min_scalar_type(words.shape[1] * 64)
     scratch = np.empty(min(len(words), _AT_A_TIME), dtype=np.uint64)
@@ -138,15 +153,15 @@ def first_k(words: Words, code: NDArray[np.uint64], k: int) -> tuple[NDArray[np.
     limit: Any = None
     for start in range(0, len(words), _AT_A_TIME):
         block = words[start : start + _AT_A_TIME]
-        here = out[: len(block)]
-        hamming(block, code, here, scratch)
+        far = out[: len(block)]
+        hamming_distances(block, code, far, scratch)
         if limit is None and len(block) > k:
-            near = np.flatnonzero(here <= kth_smallest(here, k))
+            near = np.flatnonzero(far <= kth_smallest(far, k))
         else:
-            near = np.flatnonzero(here < limit) if limit is not None else np.arange(len(block))
+            near = np.flatnonzero(far < limit) if limit is not None else np.arange(len(block))
         if len(near):
             positions = np.concatenate([positions, near + start])
-            distances = np.concatenate([distances, here[near]])
+            distances = np.concatenate([distances, far[near]])
             if len(positions) >= k:
                 order = np.argsort(distances, kind="stable")[:k]
                 positions, distances = positions[order], distances[order]

@@ -1,6 +1,6 @@
-"""Order inside a tie: small int8 vectors, compared exactly.
+"""Break ties by small int8 vectors, compared exactly.
 
-Features are centred, turned to their first principal components and rounded to int8 with one scale for all, so that
+Features are centred, projected on their first principal components and rounded to int8 with one scale for all, so that
 Euclidean distances keep their proportions. Both sides are int8: every product and sum below 2^24 is exact in float32.
 """
 
@@ -22,7 +22,7 @@ _FIT_ON = 20_000  # vectors: more change nothing at 64 dimensions
 
 @dataclass(frozen=True)
 class Projection:
-    """From features to small vectors."""
+    """A projection of features to small vectors."""
 
     mean: NDArray[np.float32]  # (d,)
     components: NDArray[np.float32]  # (d, dimensions)
@@ -30,7 +30,7 @@ class Projection:
 
     @classmethod
     def fit(cls, features: NDArray[Any], dimensions: int = DIMENSIONS) -> Projection:
-        """The principal components of these features, one at least."""
+        """Fit the principal components of these features; one row is enough."""
         rows = np.asarray(features, dtype=np.float64)
         if len(rows) > _FIT_ON:
             rows = rows[np.linspace(0, len(rows) - 1, _FIT_ON).astype(np.intp)]
@@ -45,15 +45,21 @@ class Projection:
         return cls(mean.astype(np.float32), components.astype(np.float32), float(127 / reach) if reach > 0 else 1.0)
 
     def __call__(self, features: NDArray[Any]) -> NDArray[np.int8]:
-        """Small vectors (n, dimensions)."""
-        turned = (np.asarray(features, dtype=np.float32) - self.mean) @ self.components
-        return np.clip(np.rint(turned * self.scale), -127, 127).astype(np.int8)
+        """Return small vectors (n, dimensions)."""
+        projected = (np.asarray(features, dtype=np.float32) - self.mean) @ self.components
+        return np.clip(np.rint(projected * self.scale), -127, 127).astype(np.int8)
 
 
 def squared_distances(
     vector: NDArray[np.int8], vectors: NDArray[np.int8], positions: NDArray[np.int64] | slice
 ) -> NDArray[np.float32]:
-    """Squared distances from one small vector to those at `positions`; FARTHEST where an item has none."""
+    """Return the squared distances from one small vector to others; FARTHEST for an item without one.
+
+    Args:
+        vector: (dimensions,) the vector.
+        vectors: (n, dimensions) those of all items.
+        positions: which of them to compare with.
+    """
     count = positions.stop - positions.start if isinstance(positions, slice) else len(positions)
     out = np.empty(count, dtype=np.float32)
     query = vector.astype(np.float32)
@@ -63,8 +69,8 @@ def squared_distances(
             block = vectors[positions.start + start : positions.start + stop]
         else:
             block = vectors[positions[start:stop]]
-        apart = block.astype(np.float32)
-        apart -= query
-        out[start:stop] = np.einsum("ij,ij->i", apart, apart)
+        difference = block.astype(np.float32)
+        difference -= query
+        out[start:stop] = np.einsum("ij,ij->i", difference, difference)
         out[start:stop][block[:, 0] == NONE] = FARTHEST
     return out

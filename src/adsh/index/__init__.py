@@ -1,4 +1,4 @@
-"""Indexes: put coded items in, find the nearest, take them out. No torch here."""
+"""Indexes: add encoded items, find the nearest, remove them. Imports no torch."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ __all__ = ["Index", "Item", "Match", "Matches", "open_index"]
 
 
 def open_index(location: str | Path, bits: int | None = None, *, model: Any = None, timeout: float = 10.0) -> Index:
-    """The index at this place, made where it is missing.
+    """Open the index at a location; create it if it is missing.
 
     Args:
         location: a folder, `postgresql://user:password@host:5432/database?table=NAME`, or
             `milvus+http://host:19530?collection=NAME`.
-        bits: the length of the codes; may be left out where the index exists.
-        model: what made the codes: a model folder, a fitted model, or a name for one of another kind. Its fingerprint
-            is recorded, and another model's codes are refused from then on.
-        timeout: how many seconds a write waits for that of another process, and a server is waited for.
+        bits: the length of the codes; may be left out if the index exists.
+        model: what computed the codes: a model folder, a fitted model, or a name for one of another kind. Its
+            fingerprint is recorded, and another model's codes are refused from then on.
+        timeout: how many seconds to wait for another process's write, and for a server.
+
+    Returns:
+        The index, which is a context manager.
     """
     from ..models.fingerprint import model_fingerprint
 
@@ -43,7 +46,7 @@ def open_index(location: str | Path, bits: int | None = None, *, model: Any = No
         from .milvus.index import MilvusIndex
 
         return MilvusIndex(str(location), bits, fingerprint, timeout)
-    raise InputError(f"{kind}:// is not a kind of index here: give a folder, postgresql://… or milvus+http://…")
+    raise InputError(f"{kind}:// is no kind of index: give a folder, postgresql://… or milvus+http://…")
 
 
 def _need(module: str, extra: str, what: str) -> None:

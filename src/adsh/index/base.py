@@ -1,4 +1,8 @@
-"""The one interface of every index, wherever its items are kept."""
+"""The interface of every index.
+
+The public methods check what they are given, once for all kinds of index, and pass it on to the few hooks that a kind
+implements: `_add`, `_remove`, `_search`, `_within`, `_find`, `_fact` and `_set_fact`.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,20 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..hamming.small_vectors import Projection
+from ..hamming.query import Query
+from ..hamming.small_vectors import NONE, Projection
 from .export import to_faiss, to_npy, to_parquet
+from .filters import Filter
+from .header import PROJECTION, Header, load_projection, save_projection
 from .matches import Item, Matches, StoredVectors
-from .rows import Gathered, Rows
-from .validation import check_keys
+from .rows import Rows, RowsBuilder
+from .validation import LONGEST_KEY, Batch, check_given, check_items, check_keys, check_number, check_queries
 
 Ranking = Literal["hamming", "asymmetric"]
 
@@ -22,41 +32,68 @@ Ranking = Literal["hamming", "asymmetric"]
 class Index(ABC):
     """Items by key, each with a packed code, found by the distance of their codes. A context manager."""
 
-    location: str  # where it is, as it may be shown: without a password
-    bits: int
-    model: str | None  # the fingerprint of the model that made the codes, where it was given
-    keeps_vectors = True  # whether items can be added with vectors
+    location: str  # for messages: a folder, or an address without its password
+    folder: Path | None = None  # the folder of an index on this machine; None for one on a server
+    keeps_vectors: ClassVar[bool] = True  # whether items can be added with vectors
+    ranks_asymmetric: ClassVar[bool] = True  # whether ranking="asymmetric" is supported
+    longest_key: ClassVar[int] = LONGEST_KEY  # bytes of UTF-8
+    _header: Header
+
+    @property
+    def bits(self) -> int:
+        """The length of the codes."""
+        return self._header.bits
+
+    @property
+    def model(self) -> str | None:
+        """The fingerprint of the model that computed the codes; None if it was never given."""
+        return self._header.model
 
     @property
     def has_vectors(self) -> bool:
-        """Whether items were ever added with vectors, so that `rerank=True` can order by them."""
+        """Whether items were ever added with vectors, which `rerank=True` needs."""
         return self.projection is not None
 
     @property
     def projection(self) -> Projection | None:
-        """How features are shortened; None where no vectors were given yet."""
-        return None
+        """The projection that compresses features; None until the first vectors are added."""
+        return load_projection(self._fact(PROJECTION)) if self.keeps_vectors else None
 
-    def adopt(self, projection: Projection) -> None:
-        """Shortens features as another index does, so that its `StoredVectors` can be added; before any others are."""
-        raise InputError(f"{self.location} keeps no vectors")
+    def set_projection(self, projection: Projection) -> None:
+        """Use the projection of another index, so that its `StoredVectors` can be added here.
 
-    @abstractmethod
+        Does nothing if this index has a projection already.
+        """
+        if not self.keeps_vectors:
+            raise InputError(f"{self.location} keeps no vectors")
+        self._set_fact(PROJECTION, save_projection(projection), overwrite=False)
+
     def add(
         self, keys: Sequence[str], codes: Any, metadata: Sequence[Any] | None = None, *, vectors: Any = None
     ) -> int:
-        """Stores items, and gives how many keys are new. Durable when it returns; all of them or, on an error, none.
+        """Store items: all of them or, on an error, none. Durable when it returns.
 
-        A key that is there already gets the new code, metadata and vector whole, and keeps its place among equals.
-        `metadata` is a JSON dictionary or None for each item. `vectors` are features (n, d) for `rerank=True`; the
-        first ones given decide the projection to 64 numbers of one byte, so give some hundreds at least.
+        A key that exists already gets the new code, metadata and vector, and keeps its position among equal distances.
+
+        Args:
+            keys: one text per item, each given once.
+            codes: packed codes (n, bytes).
+            metadata: a JSON dictionary or None for each item.
+            vectors: features (n, d) for `rerank=True`, or another index's `StoredVectors`. The first ones decide the
+                projection to 64 numbers of one byte each, so start with a few hundred.
+
+        Returns:
+            How many of the keys are new.
         """
+        if vectors is not None and not self.keeps_vectors:
+            raise self._no_vectors()
+        batch = check_items(keys, codes, metadata, self.bits, self.longest_key)
+        return self._add(batch, vectors) if batch.keys else 0
 
-    @abstractmethod
     def remove(self, keys: Sequence[str]) -> int:
-        """Takes items out, and gives how many of the keys were there. Durable when it returns."""
+        """Remove items, and return how many of the keys existed. Durable when it returns."""
+        return self._remove(check_keys(keys))
 
-    @abstractmethod
     def search(
         self,
         codes: Any,
@@ -68,15 +105,35 @@ class Index(ABC):
         vectors: Any = None,
         rerank: bool = False,
     ) -> list[Matches]:
-        """The nearest k items of each code, exactly; all items where there are fewer.
+        """Return the k nearest items of each query, exactly; all items if there are fewer.
 
-        Equal distances come in the order of insertion or, with `rerank=True` and the queries' features (or what
-        `stored_vectors` gave) as `vectors`, of those features' distance. `where` keeps items by their metadata:
-        `{"class": "cat"}`, `{"year": {"ge": 2000}}`; k are found after that. `offset` leaves out the first ones, to
-        page. With `ranking="asymmetric"`, `codes` are the real-valued outputs of a network, `model.outputs(X)`.
+        Args:
+            codes: packed codes (q, bytes); with `ranking="asymmetric"`, the network's real-valued outputs
+                `model.outputs(X)`.
+            k: how many items to return for each query, counted after the filter.
+            where: a filter on the metadata: `{"class": "cat"}`, `{"year": {"ge": 2000}}`.
+            offset: how many of the nearest to skip, to page through the results.
+            ranking: "hamming" or "asymmetric".
+            vectors: the queries' features, or what `stored_vectors` returned; used by `rerank`.
+            rerank: order equal distances by the distance of the vectors instead of the order of insertion.
+
+        Returns:
+            One `Matches` per query, nearest first.
         """
+        if rerank and not self.keeps_vectors:
+            raise self._no_vectors()
+        if ranking == "asymmetric" and not self.ranks_asymmetric:
+            raise InputError(
+                f'{self.location} does not support ranking="asymmetric": use "hamming", or copy the index to a folder '
+                "or PostgreSQL with adsh index copy"
+            )
+        queries = check_queries(codes, ranking, self.bits)
+        k, offset = check_number("k", k, 1), check_number("offset", offset, 0)
+        condition = None if where is None else Filter(where)
+        if rerank:
+            check_given(vectors)
+        return self._search(queries, k, offset, condition, vectors if rerank else None)
 
-    @abstractmethod
     def within(
         self,
         codes: Any,
@@ -86,71 +143,118 @@ class Index(ABC):
         offset: int = 0,
         limit: int | None = None,
     ) -> list[Matches]:
-        """All items of each code within a Hamming distance, nearest first; `offset` and `limit` page through them."""
+        """Return all items of each query within a Hamming distance, nearest first.
 
-    @abstractmethod
+        Args:
+            codes: packed codes (q, bytes).
+            radius: the largest distance.
+            where: a filter on the metadata, as in `search`.
+            offset: how many of the nearest to skip.
+            limit: how many to return at most for each query; None for all.
+
+        Returns:
+            One `Matches` per query; equal distances in the order of insertion.
+        """
+        queries = check_queries(codes, "hamming", self.bits)
+        radius, offset = check_number("radius", radius, 0), check_number("offset", offset, 0)
+        limit = None if limit is None else check_number("limit", limit, 1)
+        return self._within(queries, radius, offset, limit, None if where is None else Filter(where))
+
     def get(self, keys: Sequence[str]) -> list[Item | None]:
-        """The items of these keys as they are stored; None for a key that is not there."""
+        """Return the stored items of these keys; None for a key that does not exist."""
+        found = {item.key: item for rows in self._find(check_keys(keys)) for item in rows.items()}
+        return [found.get(key) for key in keys]
 
-    @abstractmethod
+    def stored_vectors(self, keys: Sequence[str]) -> StoredVectors | None:
+        """Return the vectors of these items, to search by them with `rerank=True`; None if any of them has none."""
+        if not self.keeps_vectors:
+            return None
+        by_key: dict[str, NDArray[np.int8]] = {}
+        for rows in self._find(check_keys(keys)):
+            if rows.vectors is None or (rows.vectors[:, 0] == NONE).any():
+                return None
+            by_key |= zip(rows.keys.run(0, len(rows)), rows.vectors, strict=True)
+        if not by_key or len(by_key) < len(keys):
+            return None
+        return StoredVectors(np.stack([by_key[key] for key in keys]))
+
+    def set_note(self, name: str, text: str) -> None:
+        """Store a short text with the index, such as the path of the model. Durable when it returns."""
+        self._set_fact(f"note:{name}", text.encode())
+
+    def get_note(self, name: str) -> str | None:
+        """Return the text that `set_note` stored under this name; None if there is none."""
+        stored = self._fact(f"note:{name}")
+        return None if stored is None else stored.decode()
+
+    # The names that these methods had in earlier versions.
+    def adopt(self, projection: Projection) -> None:
+        """Alias of `set_projection`."""
+        self.set_projection(projection)
+
     def note(self, name: str, text: str) -> None:
-        """Keeps a short text beside the items, such as where the model lies. Durable when it returns."""
+        """Alias of `set_note`."""
+        self.set_note(name, text)
 
-    @abstractmethod
     def noted(self, name: str) -> str | None:
-        """The text kept under this name."""
+        """Alias of `get_note`."""
+        return self.get_note(name)
 
     @abstractmethod
     def batches(self, size: int = 1 << 14) -> Iterator[Rows]:
-        """All items as columns, in the order of insertion, so many at a time."""
+        """Yield all items in the order of insertion, at most `size` at a time."""
 
     def rows(self) -> Rows | None:
-        """All items as columns, in the order of insertion; None where there are none."""
-        gathered = Gathered()
+        """Return all items in the order of insertion; None if there are none."""
+        builder = RowsBuilder()
         for rows in self.batches():
-            gathered.append(rows)
-        return gathered.rows()
+            builder.append(rows)
+        return builder.rows()
 
     def items(self) -> Iterator[Item]:
-        """Every item's key, code and metadata, in the order of insertion."""
+        """Yield every item's key, code and metadata, in the order of insertion."""
         for rows in self.batches():
             yield from rows.items()
 
     def sample(self, count: int) -> list[Item]:
-        """At most so many items: the first ones, or where the index can without reading all, spread over it."""
+        """Return at most `count` items: spread over the index if that needs no full read, else the first ones."""
         return list(islice(self.items(), count))
 
-    def stored_vectors(self, keys: Sequence[str]) -> StoredVectors | None:
-        """The vectors of items that are there, to search from them with `rerank=True`; None where one has none."""
-        return None
-
     def keys(self) -> list[str]:
-        """Every key, in the order of insertion."""
+        """Return every key, in the order of insertion."""
         return [key for rows in self.batches() for key in rows.keys.run(0, len(rows))]
 
     def to_faiss(self) -> Any:
-        """The codes as a faiss.IndexBinaryFlat; its number i is `keys()[i]`."""
+        """Return the codes as a faiss.IndexBinaryFlat; its item i is `keys()[i]`."""
         return to_faiss(self.rows(), self.bits)
 
     def to_npy(self, path: str | Path) -> Path:
-        """Writes the codes to a .npy file and the keys beside it to NAME.keys.npy, whose path it gives."""
+        """Write the codes to a .npy file and the keys to NAME.keys.npy next to it; return the latter's path."""
         return to_npy(self.rows(), self.bits, Path(path))
 
     def to_parquet(self, path: str | Path) -> None:
-        """Writes key, code and metadata (JSON) as a Parquet file."""
+        """Write key, code and metadata (JSON) to a Parquet file."""
         to_parquet(self.rows(), self.bits, Path(path))
 
     @abstractmethod
     def compact(self) -> None:
-        """Tidies what earlier changes left, so that opening and searching are as fast as they can be."""
+        """Reorganise the storage, so that opening and searching are as fast as they can be."""
 
     @abstractmethod
     def info(self) -> dict[str, Any]:
-        """What the index holds and how it is searched."""
+        """Return what the index holds and how it is searched."""
 
     @abstractmethod
     def verify(self) -> list[str]:
-        """Reads everything and gives what is wrong with it: nothing, where all is well."""
+        """Read everything and return what is wrong with it; an empty list if nothing is."""
+
+    def storage_id(self) -> tuple[int, int] | None:
+        """Return the device and inode of the index's file, (0, 0) if it was deleted; None for one on a server."""
+        return None
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close this handle. What was added stays."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -158,14 +262,10 @@ class Index(ABC):
     def __contains__(self, key: object) -> bool:
         try:
             check_keys([key])
-        except InputError:  # no such key can be there
+        except InputError:  # no such key can be stored
             return False
         assert isinstance(key, str)
         return self.get([key])[0] is not None
-
-    @abstractmethod
-    def close(self) -> None:
-        """Ends the use of this handle; what was added stays."""
 
     def __enter__(self) -> Self:
         return self
@@ -174,3 +274,39 @@ class Index(ABC):
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @abstractmethod
+    def _add(self, batch: Batch, vectors: Any) -> int:
+        """Store at least one item, and return how many keys are new; `vectors` is not None if there are any."""
+
+    @abstractmethod
+    def _remove(self, keys: list[bytes]) -> int:
+        """Remove the items of these keys, and return how many there were."""
+
+    @abstractmethod
+    def _search(self, queries: list[Query], k: int, offset: int, where: Filter | None, vectors: Any) -> list[Matches]:
+        """Return the k nearest after the first `offset`; ties by `vectors` unless these are None."""
+
+    @abstractmethod
+    def _within(
+        self, queries: list[Query], radius: int, offset: int, limit: int | None, where: Filter | None
+    ) -> list[Matches]:
+        """Return all within the radius, or a page of them."""
+
+    @abstractmethod
+    def _find(self, keys: list[bytes]) -> list[Rows]:
+        """Return the items of these keys, in one piece or several, without those that do not exist."""
+
+    @abstractmethod
+    def _fact(self, name: str) -> bytes | None:
+        """Return the value stored with the index under this name; None if there is none."""
+
+    @abstractmethod
+    def _set_fact(self, name: str, value: bytes, *, overwrite: bool = True) -> None:
+        """Store a value with the index under this name; without `overwrite`, only if there is none yet."""
+
+    def _no_vectors(self) -> InputError:
+        return InputError(
+            f"{self.location} keeps no vectors to order ties by: leave out vectors= and rerank=, or use an index in a "
+            "folder or in PostgreSQL"
+        )

@@ -1,7 +1,7 @@
 """Filters on metadata: `{"class": "cat"}`, `{"year": {"ge": 2000, "lt": 2010}}`, `{"class": {"in": ["cat", "dog"]}}`.
 
-All named fields must agree. An item that lacks a field, or holds another type there, does not; a list does where it
-holds what is wanted.
+An item must meet all conditions. One that lacks a field, or holds another type there, does not; a list meets a
+condition of equality if one of its elements does.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 _OPERATORS = ("eq", "ne", "in", "not_in", *_COMPARISONS)
 
 
-class Where:
-    """Which items a search may give back."""
+class Filter:
+    """Conditions on the metadata of the items that a search returns."""
 
     def __init__(self, conditions: object) -> None:
         if not isinstance(conditions, dict) or not all(isinstance(name, str) for name in conditions):
             raise InputError(f'where={conditions!r}: give a dictionary such as {{"class": "cat"}}')
-        self.tests = [  # (field, comparison, value): all have to hold
+        self.tests = [  # (field, comparison, value): all must hold
             (name, test, value)
             for name, condition in conditions.items()
             for test, value in _tests(name, condition).items()
@@ -37,11 +37,11 @@ class Where:
         self._tests = [
             (name, test, _OneOf(value) if test in ("in", "not_in") else value) for name, test, value in self.tests
         ]
-        # What the stored JSON has to hold for equality with a text: most items are refused without being parsed.
+        # The stored JSON must contain these for equality with a text: most items are rejected without being parsed.
         self._needles = [json.dumps(value) for _, test, value in self.tests if test == "eq" and isinstance(value, str)]
 
     def accepts(self, text: str) -> bool:
-        """Whether metadata, as `checks.metadata_texts` wrote it, meets every condition."""
+        """Whether metadata, as `validation.metadata_texts` wrote it, meets every condition."""
         for needle in self._needles:
             if needle not in text:
                 return False
@@ -53,7 +53,7 @@ class Where:
 
 
 class _OneOf:
-    """Values, found again in one step however many there are."""
+    """A set of values, looked up in constant time."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         plain = (str, int, float, type(None))
@@ -61,7 +61,7 @@ class _OneOf:
         self._others = [one for one in values if not isinstance(one, plain)]
 
     def holds(self, found: Any) -> bool:
-        """Whether it is one of them, or a list that has one of them in it."""
+        """Whether a value is one of them, or a list that contains one of them."""
         return self._holds_plain(found) or any(_equal(found, one) for one in self._others)
 
     def _holds_plain(self, found: Any) -> bool:
@@ -83,20 +83,20 @@ def _tests(name: str, condition: object) -> dict[str, Any]:
     return condition
 
 
-def _holds(test: str, found: Any, wanted: Any) -> bool:
+def _holds(test: str, found: Any, value: Any) -> bool:
     if test == "eq":
-        return _equal(found, wanted)
+        return _equal(found, value)
     if test == "ne":
-        return not _equal(found, wanted)
+        return not _equal(found, value)
     if test in ("in", "not_in"):
-        return bool(wanted.holds(found) == (test == "in"))
+        return bool(value.holds(found) == (test == "in"))
     try:
-        return isinstance(found, bool) == isinstance(wanted, bool) and bool(_COMPARISONS[test](found, wanted))
+        return isinstance(found, bool) == isinstance(value, bool) and bool(_COMPARISONS[test](found, value))
     except TypeError:
         return False
 
 
-def _equal(found: Any, wanted: Any) -> bool:
-    if isinstance(found, list) and not isinstance(wanted, list):
-        return any(_equal(one, wanted) for one in found)
-    return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
+def _equal(found: Any, value: Any) -> bool:
+    if isinstance(found, list) and not isinstance(value, list):
+        return any(_equal(one, value) for one in found)
+    return isinstance(found, bool) == isinstance(value, bool) and bool(found == value)

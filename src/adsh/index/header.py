@@ -1,4 +1,4 @@
-"""What an index is: its format, its bits, the model behind its codes, and how its vectors are made."""
+"""The header of an index: its format version, the length of its codes, and the model that computed them."""
 
 from __future__ import annotations
 
@@ -9,38 +9,66 @@ import numpy as np
 
 from .. import __version__
 from ..errors import FolderError, InputError
+from ..hamming.bits import check_bits
 from ..hamming.small_vectors import Projection
 
 FORMAT, FORMAT_VERSION = "adsh-index", 1
+HEADER, PROJECTION = "about", "projection"  # the names under which an index stores them
 
 
 @dataclass(frozen=True)
-class About:
-    """Decided when an index is made."""
+class Header:
+    """What is decided when an index is created."""
 
     bits: int
     model: str | None = None
     format_version: int = FORMAT_VERSION
 
     def to_json(self) -> bytes:
-        """As it is stored."""
+        """Return the header as it is stored."""
         return json.dumps({"format": FORMAT, **asdict(self)}).encode()
 
     @classmethod
-    def from_json(cls, stored: bytes | None, index: object, newest: int = FORMAT_VERSION) -> About:
-        """What was stored, where this version of adsh can read it."""
-        told = json.loads(stored or b"{}")
-        if told.get("format") != FORMAT:
-            raise FolderError(f"{index} is not an adsh index: give what open_index made")
-        version = told["format_version"]
+    def from_json(cls, stored: bytes | None, index: object, newest: int = FORMAT_VERSION) -> Header:
+        """Read a stored header.
+
+        Args:
+            stored: what `to_json` returned; None if there is nothing.
+            index: the location of the index, for messages.
+            newest: the newest format version that can be read.
+
+        Raises:
+            FolderError: it is no header, or of a newer version.
+        """
+        fields = json.loads(stored or b"{}")
+        if fields.get("format") != FORMAT:
+            raise FolderError(f"{index} is not an adsh index: give the location of one that open_index created")
+        version = fields["format_version"]
         if version > newest:
             raise FolderError(
                 f"{index} has format version {version}, and adsh {__version__} reads 1 to {newest}: upgrade adsh"
             )
-        return cls(told["bits"], told["model"], version)
+        return cls(fields["bits"], fields["model"], version)
 
-    def with_model(self, model: str, items: int, index: object) -> About:
-        """The same with this model's fingerprint, where the items cannot be another model's."""
+    def check_bits(self, bits: int | None, index: object) -> None:
+        """Raise if other bits than these were given; None stands for whatever the index has."""
+        if bits is not None and check_bits(bits) != self.bits:
+            raise InputError(
+                f"bits={bits}, but {index} holds codes of {self.bits} bits: open it with bits={self.bits}, or without "
+                "bits="
+            )
+
+    def with_model(self, model: str, items: int, index: object) -> Header:
+        """Return the header with this model's fingerprint.
+
+        Args:
+            model: the fingerprint.
+            items: how many items the index holds.
+            index: the location of the index, for messages.
+
+        Raises:
+            InputError: the codes are, or may be, those of another model.
+        """
         if model == self.model:
             return self
         if self.model is not None:
@@ -56,19 +84,24 @@ class About:
         return replace(self, model=model)
 
 
+def no_index(index: object) -> InputError:
+    """The error for a location without an index, when there are no bits to create one with."""
+    return InputError(f"there is no index at {index}: give bits= to create one")
+
+
 def save_projection(projection: Projection) -> bytes:
-    """A projection as bytes."""
+    """Return a projection as bytes."""
     shape = np.array(projection.components.shape, dtype="<i8").tobytes()
-    parts = (
+    arrays = (
         projection.mean.astype("<f4"),
         projection.components.astype("<f4"),
         np.array(projection.scale, dtype="<f8"),
     )
-    return shape + b"".join(part.tobytes() for part in parts)
+    return shape + b"".join(array.tobytes() for array in arrays)
 
 
 def load_projection(stored: bytes | None) -> Projection | None:
-    """What `save_projection` gave; None for None."""
+    """Read what `save_projection` returned; None for None."""
     if stored is None:
         return None
     wide, narrow = np.frombuffer(stored, "<i8", 2).tolist()

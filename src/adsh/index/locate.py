@@ -1,4 +1,4 @@
-"""An index that is there, found and checked against a model. No torch here."""
+"""Find an existing index, and check it against a model. Imports no torch."""
 
 from __future__ import annotations
 
@@ -9,24 +9,31 @@ from ..models.storage_format import INDEX, holds_model
 from ..utils.urls import is_address
 from . import Index, open_index
 
-MODEL = "model"  # the note that says where the model lies
+MODEL = "model"  # the note with the path of the model
 
 
 def open_existing(location: str) -> Index:
-    """The index at this place, or in the folder of a model there; it must be there."""
+    """Open the index at this location, or in the model folder there; raise if it does not exist."""
     if not is_address(location) and not Path(location).exists():
-        raise InputError(f"there is no index at {location}: make one with adsh index build {location} --model FOLDER")
+        raise InputError(f"there is no index at {location}: create one with adsh index build {location} --model FOLDER")
     return open_index(inside(location))
 
 
 def inside(location: str) -> str:
-    """The index that lies in a model's folder, where that is what was given."""
-    held = Path(location) / INDEX
-    return str(held) if not is_address(location) and holds_model(Path(location)) and held.is_dir() else location
+    """Return the location of the index inside a model folder if that is what was given, else the location itself."""
+    path = Path(location) / INDEX
+    return str(path) if not is_address(location) and holds_model(Path(location)) and path.is_dir() else location
 
 
 def check_model(index: Index, fingerprint: str, at: object, then: str) -> None:
-    """Raises where the index holds codes of another model than the one at this place."""
+    """Raise if the index holds codes of another model.
+
+    Args:
+        index: the index.
+        fingerprint: the model's fingerprint.
+        at: where the model is, for the message.
+        then: what to do, for the message.
+    """
     if index.model not in (None, fingerprint):
         raise InputError(
             f"the model in {at} is not the one whose codes the index holds ({fingerprint[:12]} and "

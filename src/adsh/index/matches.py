@@ -1,4 +1,4 @@
-"""What a search gives back: keys, distances and metadata, nearest first."""
+"""The results of a search: keys, distances and metadata, nearest first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Metadata = dict[str, Any] | None
 
 
 class Match(NamedTuple):
-    """One item that was found."""
+    """One result."""
 
     key: str
     distance: float
@@ -31,7 +31,7 @@ class Item(NamedTuple):
 
 
 class StoredVectors(NamedTuple):
-    """Vectors as an index keeps them: features shortened to a few numbers of one byte."""
+    """Vectors as an index stores them: features compressed to a few numbers of one byte each."""
 
     small: NDArray[np.int8]  # (n, dimensions)
 
@@ -49,7 +49,7 @@ class Matches:
         codes: Callable[[], Codes] | None = None,
     ) -> None:
         self.keys = keys
-        # (len(keys),) floats where the ranking is asymmetric; else signed, as people subtract them
+        # (len(keys),) floats if the ranking is asymmetric; else signed, so that they can be subtracted
         self.distances = distances if distances.dtype.kind == "f" else distances.astype(np.int64)
         self._texts = texts
         self._codes = codes
@@ -57,18 +57,18 @@ class Matches:
 
     @property
     def metadata(self) -> list[Metadata]:
-        """What was stored with each item, or None; read when first asked for."""
+        """What was stored with each item, or None; read when it is first used."""
         if self._metadata is None:
             self._metadata = [json.loads(text) if text else None for text in self.metadata_texts()]
         return self._metadata
 
     def metadata_texts(self) -> list[str]:
-        """The metadata of each item as JSON, empty for None."""
+        """Return the metadata of each item as JSON, empty for None."""
         return self._texts() if self._texts else [""] * len(self.keys)
 
     @property
     def codes(self) -> Codes | None:
-        """(len(keys), bytes) the items' packed codes; None where the index does not tell them."""
+        """The items' packed codes (len(keys), bytes); None if the index does not provide them."""
         return None if self._codes is None else self._codes()
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Items as columns, and the checksum of each: what the database holds and a segment is made of."""
+"""Items by columns, and a checksum for each: what a database stores and what a segment is built from."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from numpy.typing import NDArray
 from ..hamming.bits import Codes
 from ..hamming.small_vectors import NONE
 from .matches import Item
-from .texts import Texts, joined
+from .text_column import TextColumn, concatenate
 
 
 @dataclass(frozen=True)
 class Rows:
-    """n items, in the order they were inserted."""
+    """n items, one column per field."""
 
-    places: NDArray[Any]  # (n,) when each item came; an item that is replaced keeps its place
+    insertion_order: NDArray[Any]  # (n,) ascends with insertion; an item that is replaced keeps its value
     codes: Codes  # (n, bytes)
-    keys: Texts
-    metadata: Texts | None  # JSON, empty where an item has none; None where no item has any
-    vectors: NDArray[np.int8] | None  # (n, dimensions); None where no item has any
+    keys: TextColumn
+    metadata: TextColumn | None  # JSON, empty for an item without any; None if no item has any
+    vectors: NDArray[np.int8] | None  # (n, dimensions); None if no item has any
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.insertion_order)
 
     def take(self, positions: NDArray[np.int64]) -> Rows:
-        """The items at these positions."""
+        """Return the items at these positions."""
         return Rows(
-            self.places[positions],
+            self.insertion_order[positions],
             self.codes[positions],
             self.keys.take(positions),
             None if self.metadata is None else self.metadata.take(positions),
@@ -41,7 +41,7 @@ class Rows:
         )
 
     def items(self) -> Iterator[Item]:
-        """Each item by itself."""
+        """Yield the items one by one."""
         everything = slice(0, len(self))
         texts = [""] * len(self) if self.metadata is None else self.metadata.at(everything)
         for key, code, text in zip(self.keys.at(everything), self.codes, texts, strict=True):
@@ -49,111 +49,115 @@ class Rows:
 
     def equals(self, other: Rows) -> bool:
         """Whether both hold the same items with the same contents."""
-        mine, yours = (rows._contents() for rows in (self, other))
-        return len(mine) == len(yours) and all(map(np.array_equal, mine, yours))
+        left, right = (rows._contents() for rows in (self, other))
+        return len(left) == len(right) and all(map(np.array_equal, left, right))
 
     def _contents(self) -> list[NDArray[Any]]:
-        """All that is stored; a column in which no item has anything is as good as none."""
+        """The arrays that equal rows have in common; a column without any value counts as missing."""
         texts = [self.keys]
         if self.metadata is not None and self.metadata.blob.any():
             texts.append(self.metadata)
-        columns = [self.places, self.codes, *(part for one in texts for part in one.parts())]
+        columns = [self.insertion_order, self.codes]
+        for column in texts:
+            columns += [column.blob, column.lengths()]
         if self.vectors is not None and (self.vectors[:, 0] != NONE).any():
             columns.append(self.vectors)
         return columns
 
 
-class Gathered:
-    """Rows put together part by part; each column is freed as it is joined, so that no two copies of all exist."""
+class RowsBuilder:
+    """Concatenates rows. Each column is freed once it is joined, so that there are never two copies of everything."""
 
     def __init__(self, fold: int = 64) -> None:
-        self._fold = fold  # parts that are joined at once: thousands of small arrays would leave memory in pieces
-        self._folded = Gathered(0) if fold else None
+        self._fold = fold  # pieces that are joined early: thousands of small arrays would fragment the memory
+        self._folded = RowsBuilder(0) if fold else None
         self._count: list[int] = []
-        self._places: list[NDArray[Any]] = []
+        self._insertion_order: list[NDArray[Any]] = []
         self._codes: list[Codes] = []
-        self._keys: list[Texts] = []
-        self._metadata: list[Texts | None] = []
+        self._keys: list[TextColumn] = []
+        self._metadata: list[TextColumn | None] = []
         self._vectors: list[NDArray[np.int8] | None] = []
 
     def append(self, rows: Rows) -> None:
-        """Adds a part."""
+        """Append a piece."""
         self._count.append(len(rows))
-        self._places.append(rows.places)
+        self._insertion_order.append(rows.insertion_order)
         self._codes.append(rows.codes)
         self._keys.append(rows.keys)
         self._metadata.append(rows.metadata)
         self._vectors.append(rows.vectors)
         if self._folded is not None and len(self._count) == self._fold:
-            self._folded.append(self._taken())
+            self._folded.append(self._take_all())
 
     def rows(self, *, in_order: bool = True) -> Rows | None:
-        """All of them, once, in the order they were inserted unless told otherwise; None where there are none."""
+        """Return all rows, once, in the order of insertion unless `in_order` is False; None if there are none."""
         if self._folded is not None:
             if self._count:
-                self._folded.append(self._taken())
+                self._folded.append(self._take_all())
             return self._folded.rows(in_order=in_order)
         if not self._count:
             return None
-        rows = self._taken()
-        if not in_order or (rows.places[1:] > rows.places[:-1]).all():
+        rows = self._take_all()
+        if not in_order or (rows.insertion_order[1:] > rows.insertion_order[:-1]).all():
             return rows
-        return rows.take(np.argsort(rows.places, kind="stable"))
+        return rows.take(np.argsort(rows.insertion_order, kind="stable"))
 
-    def _taken(self) -> Rows:
-        """What was gathered, joined; nothing of it is left here."""
-        metadata, vectors = self._texts(), self._small()
-        rows = Rows(_concatenated(self._places), _concatenated(self._codes), joined(self._keys), metadata, vectors)
+    def _take_all(self) -> Rows:
+        """Join the pieces, and forget them."""
+        metadata, vectors = self._joined_metadata(), self._joined_vectors()
+        rows = Rows(
+            _concatenated(self._insertion_order), _concatenated(self._codes), concatenate(self._keys), metadata, vectors
+        )
         for column in (self._count, self._metadata, self._vectors):
             column.clear()
         return rows
 
-    def _texts(self) -> Texts | None:
-        if all(part is None for part in self._metadata):
+    def _joined_metadata(self) -> TextColumn | None:
+        if all(piece is None for piece in self._metadata):
             return None
-        parts = zip(self._metadata, self._count, strict=True)
-        return joined([Texts.of([b""] * count) if part is None else part for part, count in parts])
+        pieces = zip(self._metadata, self._count, strict=True)
+        return concatenate([TextColumn.of([b""] * count) if piece is None else piece for piece, count in pieces])
 
-    def _small(self) -> NDArray[np.int8] | None:
-        width = next((part.shape[1] for part in self._vectors if part is not None), None)
+    def _joined_vectors(self) -> NDArray[np.int8] | None:
+        width = next((piece.shape[1] for piece in self._vectors if piece is not None), None)
         if width is None:
             return None
-        parts = zip(self._vectors, self._count, strict=True)
-        return _concatenated([no_vectors(count, width) if part is None else part for part, count in parts])
+        pieces = zip(self._vectors, self._count, strict=True)
+        return _concatenated([no_vectors(count, width) if piece is None else piece for piece, count in pieces])
 
 
-def _concatenated(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    parts.clear()
-    return whole
+def _concatenated(pieces: list[NDArray[Any]]) -> NDArray[Any]:
+    array = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    pieces.clear()
+    return array
 
 
-def join(parts: list[Rows]) -> Rows:
-    """All items of one part or more, in the order they were inserted; the list is emptied."""
-    gathered = Gathered()
-    while parts:
-        gathered.append(parts.pop())
-    rows = gathered.rows()
+def join(pieces: list[Rows]) -> Rows:
+    """Return all items of at least one piece, in the order of insertion; the list is emptied."""
+    builder = RowsBuilder()
+    while pieces:
+        builder.append(pieces.pop())
+    rows = builder.rows()
     assert rows is not None
     return rows
 
 
 def no_vectors(n: int, width: int) -> NDArray[np.int8]:
-    """The vectors of items that have none."""
+    """Return what stands for the vectors of n items that have none."""
     vectors = np.zeros((n, width), dtype=np.int8)
     vectors[:, 0] = NONE
     return vectors
 
 
 def checksums(numbers: NDArray[np.int64], rows: Rows) -> NDArray[np.uint64]:
-    """One checksum a row over its number, place, code, key, metadata and vector.
+    """Return one checksum per row, over its number, insertion order, code, key, metadata and vector.
 
-    A sum, modulo 2^64, of each byte times an odd weight of its own: a change of any one byte always shows, any other
-    with probability 1 - 2^-64, and whole columns are summed at once.
+    The sum, modulo 2^64, of each byte times an odd weight of its own. A change of one byte is always detected, any
+    other with probability 1 - 2^-64, and a column is summed in one operation.
     """
     fixed = [
         np.ascontiguousarray(numbers, dtype="<i8").view(np.uint8).reshape(len(rows), 8),
-        np.ascontiguousarray(rows.places, dtype="<i8").view(np.uint8).reshape(len(rows), 8),
+        np.ascontiguousarray(rows.insertion_order, dtype="<i8").view(np.uint8).reshape(len(rows), 8),
         rows.codes,
     ]
     total = np.zeros(len(rows), dtype=np.uint64)
@@ -163,8 +167,8 @@ def checksums(numbers: NDArray[np.int64], rows: Rows) -> NDArray[np.uint64]:
     if rows.metadata is not None:
         total += _weighted_texts(rows.metadata, 4)
     if rows.vectors is not None:
-        there = rows.vectors[:, 0] != NONE
-        total[there] += _weighted(rows.vectors[there].view(np.uint8), 5)
+        has_vector = rows.vectors[:, 0] != NONE
+        total[has_vector] += _weighted(rows.vectors[has_vector].view(np.uint8), 5)
     return total
 
 
@@ -172,8 +176,8 @@ def _weighted(columns: NDArray[np.uint8], field: int) -> NDArray[np.uint64]:
     return columns.astype(np.uint64) @ _weights(field, columns.shape[1])
 
 
-def _weighted_texts(texts: Texts, field: int) -> NDArray[np.uint64]:
-    """The weighted sum of each text's bytes; 0 for an empty one, as the NUL adds nothing."""
+def _weighted_texts(texts: TextColumn, field: int) -> NDArray[np.uint64]:
+    """The weighted sum of each text's bytes; 0 for an empty one, because the NUL adds nothing."""
     start, end = int(texts.offsets[0]), int(texts.offsets[-1])
     lengths = texts.lengths()
     within = np.arange(start, end, dtype=texts.offsets.dtype) - np.repeat(texts.offsets[:-1], lengths)
@@ -185,12 +189,12 @@ def _weighted_texts(texts: Texts, field: int) -> NDArray[np.uint64]:
 
 
 def _weights(field: int, count: int) -> NDArray[np.uint64]:
-    """`count` odd numbers for a field; those of a longer text start with those of a shorter one."""
-    return _table(field, 1 << max(8, (count - 1).bit_length()))[:count]
+    """`count` odd numbers for a field; a smaller count gives a prefix of them."""
+    return _weight_table(field, 1 << max(8, (count - 1).bit_length()))[:count]
 
 
 @lru_cache(maxsize=32)
-def _table(field: int, count: int) -> NDArray[np.uint64]:
+def _weight_table(field: int, count: int) -> NDArray[np.uint64]:
     """The finaliser of splitmix64 over field * 2^40 + 1, + 2, …"""
     x = (np.arange(1, count + 1, dtype=np.uint64) + np.uint64(field << 40)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -61,7 +61,7 @@ def _filled(index: Path) -> Put | None:
     if not index.exists():
         return None
     with open_existing(str(index)) as opened:
-        return Put(0, 0, len(opened), [], 0.0) if opened.noted(_WHOLE) else None
+        return Put(0, 0, len(opened), [], 0.0) if opened.get_note(_WHOLE) else None
 
 
 def _fill(judged: Judged, out: Path, source: str, root: str | None, on_put: Report | None) -> Put:
@@ -70,5 +70,5 @@ def _fill(judged: Judged, out: Path, source: str, root: str | None, on_put: Repo
         if len(judged.queries):  # they were held out to judge by, and people will look for them too
             asked = Source(source, root, judged.queries)
             put += add(opened, judged.model, asked, by_label=judged.model.codes_labels, report=on_put)
-        opened.note(_WHOLE, "yes")
+        opened.set_note(_WHOLE, "yes")
     return put

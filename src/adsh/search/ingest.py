@@ -156,16 +156,15 @@ def _check_classes(model: HashModel, whole: Dataset) -> None:
 def open_for(location: str, model: Path) -> Index:
     """The index at this place for the codes of the model in this folder, made where it is missing."""
     index = open_index(inside(location), bits=model_info(model)["bits"], model=model)
-    if index.noted(MODEL) is None:
-        index.note(MODEL, str(model.absolute()))
+    if index.get_note(MODEL) is None:
+        index.set_note(MODEL, str(model.absolute()))
     return index
 
 
 def model_of(index: Index, given: Path | None, device: str | None) -> HashModel:
     """The model that codes for this index: the one given, the one it lies in, or the one it was made with."""
-    at = index.noted(MODEL) if given is None else str(given)
-    folder: Path | None = getattr(index, "folder", None)  # a server's index lies in no model's folder
-    around = None if folder is None else folder.absolute().parent
+    at = index.get_note(MODEL) if given is None else str(given)
+    around = None if index.folder is None else index.folder.absolute().parent
     if given is None and around is not None and holds_model(around) and model_fingerprint(around) == index.model:
         at = str(around)  # they may have been moved together
     if at is None or not Path(at).exists():

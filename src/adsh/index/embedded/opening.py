@@ -1,4 +1,4 @@
-"""Opening the database of an index: where it may be, and what it must be."""
+"""Open the database of an index in a folder, or create it."""
 
 from __future__ import annotations
 
@@ -6,50 +6,67 @@ from pathlib import Path
 
 from ...errors import FolderError, InputError
 from ...hamming.bits import check_bits
-from ..header import About
-from .store import DATABASE, State, Store
+from ..header import HEADER, Header, no_index
+from .database import DATABASE, State
+from .store import Store
 
 
 def open_store(folder: Path, bits: int | None, timeout: float) -> Store:
-    """The database in this folder, which is made where it is missing and the bits are given."""
+    """Open the database in a folder; create both if they are missing.
+
+    Args:
+        folder: the folder of the index.
+        bits: the length of the codes; None to open an existing index only.
+        timeout: how many seconds a write waits for another process's.
+
+    Raises:
+        FolderError: the folder is a file, or holds something else.
+        InputError: there is no index, and no bits to create one with.
+    """
     if not (folder / DATABASE).exists():
         if folder.exists() and not folder.is_dir():
             raise FolderError(f"{folder} is a file: an index is a folder")
         if folder.is_dir() and any(folder.iterdir()):
-            to_make = "" if bits is None else "; to make one, give a new or empty folder"
-            raise FolderError(f"{folder} holds other files and no index: give the folder of one{to_make}")
+            advice = "" if bits is None else "; to create one, give a new or empty folder"
+            raise FolderError(f"{folder} holds other files and no index: give the folder of one{advice}")
         if bits is None:
-            raise InputError(f"there is no index at {folder}: give bits= to make one")
+            raise no_index(folder)
         check_bits(bits)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise FolderError(f"cannot make {folder}: {problem.strerror}") from None
+            raise FolderError(f"cannot create {folder}: {problem.strerror}") from None
     return Store(folder, timeout)
 
 
-def found_index(store: Store, bits: int | None, model: str | None) -> About:
-    """What this index is, decided now where it is new; bits and model, where given, have to be its own."""
-    if not store.is_made():
+def create_or_open(store: Store, bits: int | None, model: str | None) -> Header:
+    """Return the header of the index in this database, which is written now if the index is new.
+
+    Args:
+        store: the database.
+        bits: the length of the codes; None for that of the existing index.
+        model: the fingerprint of the model that computes the codes; None if it is not known.
+
+    Raises:
+        InputError: the index has other bits or another model, or there is none and no bits to create one with.
+    """
+    if not store.is_initialized():
         if bits is None:
-            raise InputError(f"{store.folder} holds no index yet: give bits= to make one")
+            raise InputError(f"{store.folder} holds no index yet: give bits= to create one")
         with store.writing():
-            store.make_tables()
-            if store.fact("about") is None:  # else another process was faster
-                store.set_fact("about", About(check_bits(bits), model).to_json())
+            store.create_tables()
+            if store.fact(HEADER) is None:  # else another process was faster
+                store.set_fact(HEADER, Header(check_bits(bits), model).to_json())
                 store.set_state(State())
-    about = _about(store)
-    if bits is not None and check_bits(bits) != about.bits:
-        raise InputError(
-            f"bits={bits}, but {store.folder} holds codes of {about.bits} bits: open it with that, or none"
-        )
-    if model is not None and model != about.model:
+    header = _read_header(store)
+    header.check_bits(bits, store.folder)
+    if model is not None and model != header.model:
         with store.writing():
-            about = _about(store).with_model(model, store.state().items, store.folder)
-            store.set_fact("about", about.to_json())
-    return about
+            header = _read_header(store).with_model(model, store.state().items, store.folder)
+            store.set_fact(HEADER, header.to_json())
+    return header
 
 
-def _about(store: Store) -> About:
-    with store.explained():
-        return About.from_json(store.fact("about"), store.folder)
+def _read_header(store: Store) -> Header:
+    with store.translated_errors():
+        return Header.from_json(store.fact(HEADER), store.folder)

@@ -1,7 +1,7 @@
-"""A part of an index in memory or mapped from a snapshot: items laid out for searching, and which are still there.
+"""A segment of an index: items laid out for searching, in memory or mapped from a snapshot.
 
-An index is a few segments: the snapshot, and smaller ones of what was added since. They never change; removing items
-gives a segment that shares everything but the list of what is gone, so a search in another thread is not disturbed.
+An index is a few segments: the snapshot, and smaller ones of what was added since. A segment never changes; removing
+items returns a new one that shares everything except the list of deleted items, so searches in other threads go on.
 """
 
 from __future__ import annotations
@@ -13,26 +13,28 @@ from numpy.typing import NDArray
 
 from ...hamming.bits import Codes, as_octets, as_words
 from ...hamming.buckets import Buckets
+from ...hamming.distances import Words
 from ...hamming.hits import Hits
-from ...hamming.layout import Layout, arrange, compact_type
-from ...hamming.query import Query, Words
+from ...hamming.layout import Layout, choose_layout, compact_type
+from ...hamming.query import Query
 from ...hamming.scan import Scan
 from ...hamming.small_vectors import FARTHEST, squared_distances
-from ..filters import Where
+from ..filters import Filter
 from ..rows import Rows
-from ..texts import Texts
+from ..text_column import TextColumn
 
 Arrays = dict[str, NDArray[Any]]
 
-_FILTERS = 4  # whose verdicts are remembered, one byte an item each
-_MORE = 4  # how many times as many hits are asked for when too few of them were wanted ones
+_FILTERS = 4  # the last ones, whose results are cached: one byte per item and filter
+_MORE = 4  # the factor by which a search is widened when the filter or deletions leave too few hits
+_ACCEPTED, _REJECTED = 1, -1  # in the filter cache; 0: not evaluated yet
 
 
 class Found(NamedTuple):
-    """Hits of one segment, with the distances that order their ties where there are any."""
+    """Hits of one segment, and the distances of their vectors if these order ties."""
 
     hits: Hits
-    near: NDArray[np.float32] | None = None
+    vector_distances: NDArray[np.float32] | None = None
 
 
 class Segment:
@@ -42,29 +44,29 @@ class Segment:
         self,
         bits: int,
         layout: Layout,
-        keys: Texts,
-        metadata: Texts | None,
+        keys: TextColumn,
+        metadata: TextColumn | None,
         vectors: NDArray[np.int8] | None,
-        gone: NDArray[np.bool_] | None = None,
-        verdicts: dict[str, NDArray[np.int8]] | None = None,
+        deleted: NDArray[np.bool_] | None = None,
+        filter_cache: dict[str, NDArray[np.int8]] | None = None,
     ) -> None:
         self.bits = bits
         self.layout = layout
         self.keys = keys
         self.metadata = metadata
         self.vectors = vectors
-        self.gone = gone  # (n,) or None where all are there
-        self._verdicts = {} if verdicts is None else verdicts  # of the last filters: 1 wanted, -1 not, 0 not looked at
-        self._len = len(layout) - (0 if gone is None else int(np.count_nonzero(gone)))
+        self.deleted = deleted  # (n,) or None if no item is
+        self._filter_cache = {} if filter_cache is None else filter_cache  # (n,) for each of the last filters
+        self._len = len(layout) - (0 if deleted is None else int(np.count_nonzero(deleted)))
 
     @classmethod
     def of(cls, rows: Rows, bits: int) -> Segment:
-        """These items."""
+        """Lay out these items for searching."""
         keys, metadata, vectors, words = rows.keys, rows.metadata, rows.vectors, as_words(rows.codes)
-        places = rows.places.astype(compact_type(int(rows.places[-1])), copy=False)
-        del rows  # and with it the codes, where the caller has let go of them
-        layout, order = arrange(words, places)
-        del words, places
+        insertion_order = rows.insertion_order.astype(compact_type(int(rows.insertion_order[-1])), copy=False)
+        del rows  # and with it the codes, if the caller keeps no reference to them
+        layout, order = choose_layout(words, insertion_order)
+        del words, insertion_order
         if order is not None:
             keys = keys.take(order)
             metadata = None if metadata is None else metadata.take(order)
@@ -73,20 +75,20 @@ class Segment:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, bits: int) -> Segment:
-        """What `arrays` gave."""
+        """Return the segment that `arrays` described."""
         layout: Layout
         if "starts" in arrays:
             layout = Buckets(arrays["words"], arrays["starts"], arrays["places"])
         else:
             layout = Scan(arrays["words"], arrays["places"], arrays["by_code"])
-        metadata = Texts(arrays["metadata"], arrays["metadata_offsets"]) if "metadata" in arrays else None
-        return cls(bits, layout, Texts(arrays["keys"], arrays["key_offsets"]), metadata, arrays.get("vectors"))
+        metadata = TextColumn(arrays["metadata"], arrays["metadata_offsets"]) if "metadata" in arrays else None
+        return cls(bits, layout, TextColumn(arrays["keys"], arrays["key_offsets"]), metadata, arrays.get("vectors"))
 
     def arrays(self) -> Arrays:
-        """What a snapshot holds."""
+        """Return what a snapshot stores."""
         layout = self.layout
-        arrays: Arrays = {"words": layout.words, "places": layout.places}
-        arrays |= {"starts": layout.starts} if isinstance(layout, Buckets) else {"by_code": layout.by_code}
+        arrays: Arrays = {"words": layout.words, "places": layout.insertion_order}
+        arrays |= layout.own_arrays()
         arrays |= {"keys": self.keys.blob, "key_offsets": self.keys.offsets}
         if self.metadata is not None:
             arrays |= {"metadata": self.metadata.blob, "metadata_offsets": self.metadata.offsets}
@@ -98,88 +100,96 @@ class Segment:
         return self._len
 
     def rows(self) -> Rows:
-        """The items that are still there, in the order they were inserted."""
-        places = self.layout.places.astype(np.int64)
+        """Return the items that are not deleted, in the order of insertion."""
+        insertion_order = self.layout.insertion_order.astype(np.int64)
         codes = as_octets(self.layout.item_words(), self.bits)
-        rows = Rows(places, codes, self.keys, self.metadata, self.vectors)
-        if self.gone is None and isinstance(self.layout, Scan):
+        rows = Rows(insertion_order, codes, self.keys, self.metadata, self.vectors)
+        if self.deleted is None and self.layout.keeps_insertion_order:
             return rows
-        there = np.arange(len(places)) if self.gone is None else np.flatnonzero(~self.gone)
-        return rows.take(there[np.argsort(places[there], kind="stable")])
+        positions = np.arange(len(insertion_order)) if self.deleted is None else np.flatnonzero(~self.deleted)
+        return rows.take(positions[np.argsort(insertion_order[positions], kind="stable")])
 
     def codes_at(self, positions: NDArray[np.int64]) -> Codes:
-        """The packed codes of the items at these positions."""
+        """Return the packed codes of the items at these positions."""
         return as_octets(self.layout.words_at(positions), self.bits)
 
-    def without(self, words: Words, places: NDArray[Any]) -> Segment:
-        """This segment less those of these items that it holds."""
-        found = self.layout.find(words, places)
+    def without(self, words: Words, insertion_order: NDArray[Any]) -> Segment:
+        """Return this segment without those of these items that it holds."""
+        found = self.layout.find(words, insertion_order)
         if not len(found):
             return self
-        gone = np.zeros(len(self.layout), dtype=bool) if self.gone is None else self.gone.copy()
-        gone[found] = True
-        return Segment(self.bits, self.layout, self.keys, self.metadata, self.vectors, gone, self._verdicts)
+        deleted = np.zeros(len(self.layout), dtype=bool) if self.deleted is None else self.deleted.copy()
+        deleted[found] = True
+        return Segment(self.bits, self.layout, self.keys, self.metadata, self.vectors, deleted, self._filter_cache)
 
-    def top(self, query: Query, k: int, where: Where | None = None) -> Hits:
-        """The nearest k that are there and wanted."""
-        wanted = min(k, len(self.layout))
+    def top(self, query: Query, k: int, where: Filter | None = None) -> Hits:
+        """Return the k nearest items that are not deleted and that the filter accepts."""
+        depth = min(k, len(self.layout))
         while True:
-            hits = self.layout.top(query, wanted)
-            if self.gone is None and where is None:
+            hits = self.layout.top(query, depth)
+            if self.deleted is None and where is None:
                 return hits
-            kept = self._kept(hits, where)
-            if len(kept.distances) >= k or wanted == len(self.layout):
-                return kept.first(k)
-            wanted = min(wanted * _MORE, len(self.layout))
+            accepted = self._accepted(hits, where)
+            if len(accepted.distances) >= k or depth == len(self.layout):
+                return accepted.first(k)
+            depth = min(depth * _MORE, len(self.layout))
 
-    def top_many(self, queries: list[Query], k: int, where: Where | None = None) -> list[Hits]:
-        """The nearest k of each query."""
-        if self.gone is None and where is None:
+    def top_many(self, queries: list[Query], k: int, where: Filter | None = None) -> list[Hits]:
+        """Return the k nearest of each query, as `top` does."""
+        if self.deleted is None and where is None:
             return self.layout.top_many(queries, min(k, len(self.layout)))
         return [self.top(query, k, where) for query in queries]
 
-    def within(self, query: Query, limit: float, where: Where | None = None) -> Hits:
-        """All at a distance of at most `limit` that are there and wanted."""
-        hits = self._kept(self.layout.ball(query, limit), where)
+    def within(self, query: Query, limit: float, where: Filter | None = None) -> Hits:
+        """Return all at a distance of at most `limit` that are not deleted and that the filter accepts."""
+        hits = self._accepted(self.layout.ball(query, limit), where)
         if isinstance(hits.positions, slice):
             return hits
-        order = np.lexsort((self.layout.places[hits.positions], hits.distances))
+        order = np.lexsort((self.layout.insertion_order[hits.positions], hits.distances))
         return Hits(hits.positions[order], hits.distances[order])
 
-    def reranked(self, query: Query, k: int, vector: NDArray[np.int8], where: Where | None = None) -> Found:
-        """The nearest k, those at one distance in the order of their small vectors."""
+    def reranked(self, query: Query, k: int, vector: NDArray[np.int8], where: Filter | None = None) -> Found:
+        """Return the k nearest, with equal distances ordered by the distance of the small vectors.
+
+        Args:
+            query: the query.
+            k: how many.
+            vector: the query's small vector.
+            where: the filter.
+        """
         hits = self.top(query, k, where)
         if len(hits.distances) == k:  # what ties with the last of them may be nearer by its vector
-            hits = self._kept(self.layout.ball(query, hits.distances[-1]), where)
+            hits = self._accepted(self.layout.ball(query, hits.distances[-1]), where)
         if self.vectors is None:
             near = np.full(len(hits.distances), FARTHEST)
         else:
             near = squared_distances(vector, self.vectors, hits.positions)
-        far, places = hits.distances, self.layout.places[hits.positions]
+        far, insertion_order = hits.distances, self.layout.insertion_order[hits.positions]
         chosen = np.arange(len(far))
         if len(far) > 2 * k and far.dtype.kind != "f":
             both = far.astype(np.int64) * int(2 * FARTHEST) + near.astype(np.int64)
             chosen = np.flatnonzero(both <= np.partition(both, k - 1)[k - 1])
-        order = chosen[np.lexsort((places[chosen], near[chosen], far[chosen]))][:k]
+        order = chosen[np.lexsort((insertion_order[chosen], near[chosen], far[chosen]))][:k]
         return Found(Hits(hits.indices()[order], far[order]), near[order])
 
-    def _kept(self, hits: Hits, where: Where | None) -> Hits:
-        if self.gone is None and where is None:
+    def _accepted(self, hits: Hits, where: Filter | None) -> Hits:
+        """The hits that are not deleted and that the filter accepts."""
+        if self.deleted is None and where is None:
             return hits
-        keep = np.ones(len(hits.distances), dtype=bool) if self.gone is None else ~self.gone[hits.positions]
+        keep = np.ones(len(hits.distances), dtype=bool) if self.deleted is None else ~self.deleted[hits.positions]
         if where is not None:
-            keep &= self._wanted(hits.indices(), where)
+            keep &= self._passes(hits.indices(), where)
         return Hits(hits.indices()[keep], hits.distances[keep])
 
-    def _wanted(self, positions: NDArray[np.int64], where: Where) -> NDArray[np.bool_]:
-        """Which of these items the filter accepts; each item is looked at once for the last few filters."""
+    def _passes(self, positions: NDArray[np.int64], where: Filter) -> NDArray[np.bool_]:
+        """Whether the filter accepts each of these items; the results of the last few filters are cached."""
         if self.metadata is None:
             return np.full(len(positions), where.accepts(""))
-        verdicts = self._verdicts.get(where.name)
-        if verdicts is None:
-            while len(self._verdicts) >= _FILTERS:
-                self._verdicts.pop(next(iter(self._verdicts)), None)
-            verdicts = self._verdicts[where.name] = np.zeros(len(self.layout), dtype=np.int8)
-        new = positions[verdicts[positions] == 0]
-        verdicts[new] = [1 if where.accepts(text) else -1 for text in self.metadata.at(new)]
-        return verdicts[positions] > 0
+        results = self._filter_cache.get(where.name)
+        if results is None:
+            while len(self._filter_cache) >= _FILTERS:
+                self._filter_cache.pop(next(iter(self._filter_cache)), None)
+            results = self._filter_cache[where.name] = np.zeros(len(self.layout), dtype=np.int8)
+        new = positions[results[positions] == 0]
+        results[new] = [_ACCEPTED if where.accepts(text) else _REJECTED for text in self.metadata.at(new)]
+        return results[positions] > 0

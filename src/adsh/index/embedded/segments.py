@@ -1,4 +1,4 @@
-"""The segments an open index searches, and one answer out of theirs."""
+"""The segments that an open index searches, and the merging of their results."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from ...hamming.bits import Codes, as_words, bytes_for
 from ...hamming.hits import Hits
 from ...hamming.query import Query
-from ..filters import Where
+from ..filters import Filter
 from ..matches import Item, Matches
 from ..rows import Rows, join
 from .segment import Found, Segment
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What an index holds after some commit: the snapshot first, then ever smaller segments in memory."""
+class Segments:
+    """What an index holds after a commit: the snapshot first, then smaller and smaller segments in memory."""
 
     bits: int
     segments: tuple[Segment, ...] = ()
@@ -28,79 +28,102 @@ class Parts:
     def __len__(self) -> int:
         return sum(map(len, self.segments))
 
-    def without(self, places: NDArray[np.int64], codes: Codes) -> Parts:
-        """These parts less some items."""
-        if not len(places):
+    def without(self, insertion_order: NDArray[np.int64], codes: Codes) -> Segments:
+        """Return these segments without some items."""
+        if not len(insertion_order):
             return self
         words = as_words(codes)
-        return Parts(self.bits, tuple(segment.without(words, places) for segment in self.segments))
+        return Segments(self.bits, tuple(segment.without(words, insertion_order) for segment in self.segments))
 
-    def with_rows(self, new: list[Rows], keep: int) -> Parts:
-        """These parts and new items; what is in memory is merged when a later part has grown to half an earlier one."""
-        kept, size = list(self.segments), sum(map(len, new))
+    def with_rows(self, new: list[Rows], keep: int) -> Segments:
+        """Return these segments and new items.
+
+        A segment in memory is merged with the new items once these are half its size.
+
+        Args:
+            new: the new items; the list is emptied.
+            keep: how many of the first segments are never merged.
+        """
+        segments, size = list(self.segments), sum(map(len, new))
         if not size:
             return self
-        while len(kept) > keep and len(kept[-1]) <= 2 * size:
-            size += len(kept[-1])
-            new.append(kept.pop().rows())
-        return Parts(self.bits, (*kept, Segment.of(join(new), self.bits)))
+        while len(segments) > keep and len(segments[-1]) <= 2 * size:
+            size += len(segments[-1])
+            new.append(segments.pop().rows())
+        return Segments(self.bits, (*segments, Segment.of(join(new), self.bits)))
 
     def rows(self) -> Rows | None:
-        """All items, in the order they were inserted."""
-        parts = [segment.rows() for segment in self.segments if len(segment)]
-        return join(parts) if parts else None
+        """Return all items in the order of insertion; None if there are none."""
+        pieces = [segment.rows() for segment in self.segments if len(segment)]
+        return join(pieces) if pieces else None
 
-    def whole(self) -> Segment | None:
-        """One segment that holds all items; None where there are none."""
-        if len(self.segments) == 1 and self.segments[0].gone is None:
+    def merged(self) -> Segment | None:
+        """Return one segment that holds all items; None if there are none."""
+        if len(self.segments) == 1 and self.segments[0].deleted is None:
             return self.segments[0]
         rows = self.rows()
         return None if rows is None else Segment.of(rows, self.bits)
 
     def sample(self, count: int) -> list[Item]:
-        """At most so many items, spread over all codes."""
-        some: list[Item] = []
+        """Return at most `count` items, spread over all codes."""
+        items: list[Item] = []
         step = max(1, -(-len(self) // count))
         for segment in self.segments:
             at = np.arange(0, len(segment.layout), step)
-            at = at if segment.gone is None else at[~segment.gone[at]]
+            at = at if segment.deleted is None else at[~segment.deleted[at]]
             texts = _metadata_texts(segment, at)
             for key, code, text in zip(segment.keys.at(at), segment.codes_at(at), texts, strict=True):
-                some.append(Item(key, code.tobytes(), json.loads(text) if text else None))
-        return some[:count]
+                items.append(Item(key, code.tobytes(), json.loads(text) if text else None))
+        return items[:count]
 
     def top(
         self,
         queries: list[Query],
         k: int,
         offset: int = 0,
-        where: Where | None = None,
+        where: Filter | None = None,
         vectors: NDArray[np.int8] | None = None,
     ) -> list[Matches]:
-        """The nearest k of each query after the first `offset`."""
-        wanted = min(k + offset, len(self))
-        if not wanted:
-            return [_nothing() for _ in queries]
+        """Return the k nearest of each query after the first `offset`.
+
+        Args:
+            queries: the queries.
+            k: how many items to return.
+            offset: how many to skip.
+            where: the filter.
+            vectors: the queries' small vectors (q, dimensions), to order ties by; None for the order of insertion.
+        """
+        depth = min(k + offset, len(self))
+        if not depth:
+            return [_no_matches() for _ in queries]
         found: list[list[Found]] = []
         for segment in self.segments:
             if vectors is not None:
-                found.append([segment.reranked(*each, where) for each in _each(queries, wanted, vectors)])
+                found.append([segment.reranked(*each, where) for each in _each(queries, depth, vectors)])
             else:
-                found.append([Found(hits) for hits in segment.top_many(queries, wanted, where)])
-        return [self._matches(list(answers), offset, wanted) for answers in zip(*found, strict=True)]
+                found.append([Found(hits) for hits in segment.top_many(queries, depth, where)])
+        return [self._matches(list(of_query), offset, depth) for of_query in zip(*found, strict=True)]
 
-    def within(self, query: Query, radius: int, offset: int, limit: int | None, where: Where | None) -> Matches:
-        """All within the radius, or a page of them."""
-        answers = [Found(segment.within(query, radius, where)) for segment in self.segments]
+    def within(self, query: Query, radius: int, offset: int, limit: int | None, where: Filter | None) -> Matches:
+        """Return all within the radius, or a page of them.
+
+        Args:
+            query: the query.
+            radius: the largest distance.
+            offset: how many of the nearest to skip.
+            limit: how many to return at most; None for all.
+            where: the filter.
+        """
+        found = [Found(segment.within(query, radius, where)) for segment in self.segments]
         stop = None if limit is None else offset + limit
-        return self._matches(answers, offset, stop) if answers else _nothing()
+        return self._matches(found, offset, stop) if found else _no_matches()
 
-    def _matches(self, answers: list[Found], start: int, stop: int | None) -> Matches:
-        """One answer out of those of the segments, in order of distance, vector's distance and insertion."""
-        if len(answers) == 1:
-            positions, distances = answers[0].hits
+    def _matches(self, found: list[Found], start: int, stop: int | None) -> Matches:
+        """Merge what the segments found, in order of distance, vector distance and insertion."""
+        if len(found) == 1:
+            positions, distances = found[0].hits
             if start or (stop is not None and stop < len(distances)):
-                positions, distances = answers[0].hits.indices()[start:stop], distances[start:stop]
+                positions, distances = found[0].hits.indices()[start:stop], distances[start:stop]
             segment = self.segments[0]
             hits = Hits(positions, distances)
             return Matches(
@@ -110,12 +133,14 @@ class Parts:
                 lambda: segment.codes_at(hits.indices()),
             )
         segments = self.segments
-        indices = [answer.hits.indices() for answer in answers]
-        places = np.concatenate([part.layout.places[at] for part, at in zip(segments, indices, strict=True)])
-        distances = np.concatenate([answer.hits.distances for answer in answers])
-        by = [places.astype(np.int64), distances]
-        if answers[0].near is not None:
-            by.insert(1, np.concatenate([answer.near for answer in answers if answer.near is not None]))
+        indices = [one.hits.indices() for one in found]
+        insertion_order = np.concatenate(
+            [segment.layout.insertion_order[at] for segment, at in zip(segments, indices, strict=True)]
+        )
+        distances = np.concatenate([one.hits.distances for one in found])
+        by = [insertion_order.astype(np.int64), distances]  # the last is compared first
+        if found[0].vector_distances is not None:
+            by.insert(1, np.concatenate([one.vector_distances for one in found if one.vector_distances is not None]))
         order = np.lexsort(by)[start:stop]
         owner = np.repeat(np.arange(len(segments)), [len(at) for at in indices])[order]
         position = np.concatenate(indices)[order]
@@ -123,8 +148,8 @@ class Parts:
         def gather(texts: Callable[[Segment, NDArray[np.int64]], list[str]]) -> list[str]:
             gathered = [""] * len(order)
             for number, segment in enumerate(segments):
-                mine = np.flatnonzero(owner == number)
-                for at, text in zip(mine.tolist(), texts(segment, position[mine]), strict=True):
+                own = np.flatnonzero(owner == number)
+                for at, text in zip(own.tolist(), texts(segment, position[own]), strict=True):
                     gathered[at] = text
             return gathered
 
@@ -135,8 +160,8 @@ class Parts:
             return gathered
 
         keys = gather(lambda segment, at: segment.keys.at(at))
-        bare = all(segment.metadata is None for segment in segments)
-        return Matches(keys, distances[order], None if bare else lambda: gather(_metadata_texts), codes)
+        has_metadata = any(segment.metadata is not None for segment in segments)
+        return Matches(keys, distances[order], (lambda: gather(_metadata_texts)) if has_metadata else None, codes)
 
 
 def _each(queries: list[Query], k: int, vectors: NDArray[np.int8]) -> list[tuple[Query, int, NDArray[np.int8]]]:
@@ -152,5 +177,5 @@ def _metadata_texts(segment: Segment, positions: NDArray[np.int64]) -> list[str]
     return [""] * len(positions) if segment.metadata is None else segment.metadata.at(positions)
 
 
-def _nothing() -> Matches:
+def _no_matches() -> Matches:
     return Matches([], Hits(slice(0, 0), np.zeros(0, dtype=np.uint8)).distances)

@@ -1,9 +1,9 @@
-"""A segment as a file that is mapped into memory: opened in a moment, and checked whole.
+"""A segment as a file that is mapped into memory, after all of it was checked.
 
-    magic, length of the header, its CRC-32; the header: JSON, with the type, shape, place and CRC-32s of each array;
-    the arrays, each from a multiple of 64 bytes on
+    magic, length of the header, its CRC-32; the header: JSON, with the type, shape, offset and CRC-32s of each array;
+    the arrays, each at a multiple of 64 bytes
 
-A snapshot repeats what the database holds. One that is damaged or missing is made again from there.
+A snapshot repeats what the database holds. One that is damaged or missing is rebuilt from the database.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from .segment import Arrays
 _MAGIC = b"adsh snapshot 1\n"
 _START = struct.Struct("<16sII")
 _ALIGNED = 64
-_BLOCK = 1 << 24  # bytes that one CRC-32 covers: several threads share the checking
+_BLOCK = 1 << 24  # bytes that one CRC-32 covers, so that several threads can share the check
 
 
 class SnapshotDamaged(Exception):
-    """A snapshot that is missing or not what was written."""
+    """A snapshot is missing, or is not what was written."""
 
 
 def write_snapshot(path: Path, arrays: Arrays) -> None:
-    """Writes the arrays, whole or not at all."""
-    table: dict[str, Any] = {}
+    """Write all arrays to a file, or nothing."""
+    entries: dict[str, Any] = {}
     end = 0
     for name, array in arrays.items():
         end = _aligned(end)
         data = _octets(array)
         checks = [zlib.crc32(data[at : at + _BLOCK]) for at in range(0, len(data), _BLOCK)]
-        table[name] = {"type": array.dtype.str, "shape": array.shape, "at": end, "checks": checks}
+        entries[name] = {"type": array.dtype.str, "shape": array.shape, "at": end, "checks": checks}
         end += len(data)
-    header = json.dumps({"bytes": end, "arrays": table}).encode()
+    header = json.dumps({"bytes": end, "arrays": entries}).encode()
     with replacing_file(path) as file:
         file.write(_START.pack(_MAGIC, len(header), zlib.crc32(header)) + header)
         start = _aligned(file.tell())
         for name, array in arrays.items():
-            file.seek(start + table[name]["at"])
+            file.seek(start + entries[name]["at"])
             file.write(_octets(array))
         file.truncate(start + end)
 
 
 def read_snapshot(path: Path) -> Arrays:
-    """The arrays, mapped, once every byte of them is known to be what was written."""
+    """Map the arrays of a snapshot into memory; raise SnapshotDamaged unless every byte is what was written."""
     try:
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -61,13 +61,13 @@ def read_snapshot(path: Path) -> Arrays:
         header = mapped[_START.size : _START.size + length]
         if magic != _MAGIC or zlib.crc32(header) != check:
             raise SnapshotDamaged(f"{path} is damaged in its header")
-        told = json.loads(header)
+        described = json.loads(header)
         start = _aligned(_START.size + length)
-        if len(mapped) != start + told["bytes"]:
-            raise SnapshotDamaged(f"{path} has {len(mapped)} bytes, not {start + told['bytes']}")
+        if len(mapped) != start + described["bytes"]:
+            raise SnapshotDamaged(f"{path} has {len(mapped)} bytes, not {start + described['bytes']}")
         arrays: Arrays = {}
         blocks = []
-        for name, one in told["arrays"].items():
+        for name, one in described["arrays"].items():
             dtype, count = np.dtype(one["type"]), int(np.prod(one["shape"], dtype=np.int64))
             arrays[name] = np.frombuffer(mapped, dtype, count, start + one["at"]).reshape(one["shape"])
             data = _octets(arrays[name])

@@ -1,7 +1,7 @@
-"""Exact answers out of Milvus, which gives at most 16,384 entities at once, and ties in no order.
+"""Exact search in Milvus, which returns at most 16,384 entities at once, and ties in no defined order.
 
-What may be more is asked for by windows of insertion: a window that comes back full is halved, so that each that is
-used is complete. Windows come in the order of insertion, and are read only as far as needed.
+Larger results are read by windows of the insertion order: a window that comes back full is halved, so that each that
+is used is complete. Windows come in the order of insertion, and are read only as far as needed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from ...hamming.bits import Codes
-from ..filters import Where
+from ..filters import Filter
 from ..matches import Matches
 from .server import Milvus
 
 MOST = 16384
-ALWAYS = (0, (1 << 63) - 1)  # every place
-_FIELDS = ["id", "key", "place", "metadata"]  # no code: milvus-lite gives none with a search
+EVERYTHING = (0, (1 << 63) - 1)  # the window of all items
+_FIELDS = ["id", "key", "place", "metadata"]  # no code: milvus-lite returns none with a search
 
 Entity = dict[str, Any]
 
@@ -32,39 +32,39 @@ class Search:
     milvus: Milvus
     code: bytes
     bits: int
-    where: Where | None
+    where: Filter | None
     options: dict[str, int]
 
-    def top(self, wanted: int) -> list[Entity]:
-        """The nearest so many, ties in the order of insertion."""
-        limit = min(wanted, MOST)
-        first = self._ask(ALWAYS, limit, {})
+    def top(self, count: int) -> list[Entity]:
+        """Return the `count` nearest, ties in the order of insertion."""
+        limit = min(count, MOST)
+        first = self._request(EVERYTHING, limit, {})
         if len(first) < limit:
-            return self._accepted(first)[:wanted]
-        last = int(first[-1]["distance"])  # of those at this distance, others may have been inserted before
+            return self._accepted(first)[:count]
+        last = int(first[-1]["distance"])  # other entities at this distance may have been inserted earlier
         found = self._accepted([entity for entity in first if entity["distance"] < last])
         for distance in range(last, self.bits + 1):
             for window in windows(self._at(distance, distance)):
                 found += self._accepted(window)
-                if len(found) >= wanted:
-                    return found[:wanted]
+                if len(found) >= count:
+                    return found[:count]
         return found
 
     def within(self, radius: int) -> list[Entity]:
-        """All within a distance, nearest first."""
-        found = [one for window in windows(self._at(0, min(radius, self.bits))) for one in window]
+        """Return all within a distance, nearest first."""
+        found = [entity for window in windows(self._at(0, min(radius, self.bits))) for entity in window]
         return self._accepted(found)
 
-    def _at(self, least: int, greatest: int) -> Ask:
-        bounds = {"radius": greatest + 1, "range_filter": least}  # the one exclusive, the other inclusive
-        return lambda window, limit: self._ask(window, limit, bounds)
+    def _at(self, least: int, greatest: int) -> Read:
+        bounds = {"radius": greatest + 1, "range_filter": least}  # the first exclusive, the second inclusive
+        return lambda window, limit: self._request(window, limit, bounds)
 
-    def _ask(self, window: Window, limit: int, bounds: dict[str, int]) -> list[Entity]:
+    def _request(self, window: Window, limit: int, bounds: dict[str, int]) -> list[Entity]:
         found = self.milvus.client.search(
             self.milvus.items,
             [self.code],
             limit=limit,
-            filter=" and ".join([*_places(window), *conditions(self.where)]),
+            filter=" and ".join([*_bounds(window), *conditions(self.where)]),
             output_fields=_FIELDS,
             search_params={"metric_type": "HAMMING", "params": {**self.options, **bounds}},
             consistency_level="Strong",
@@ -74,33 +74,39 @@ class Search:
 
     def _accepted(self, found: list[Entity]) -> list[Entity]:
         where = self.where
-        kept = found if where is None else [one for one in found if where.accepts(one["metadata"])]
-        return sorted(kept, key=lambda one: (one["distance"], one["place"]))
+        accepted = found if where is None else [entity for entity in found if where.accepts(entity["metadata"])]
+        return sorted(accepted, key=lambda entity: (entity["distance"], entity["place"]))
 
 
-Window = tuple[int, int]  # places from, and before
-Ask = Callable[[Window, int], list[Entity]]
+Window = tuple[int, int]  # of the insertion order: from, and up to, not including
+Read = Callable[[Window, int], list[Entity]]  # at most so many entities of a window
 
 
-def windows(ask: Ask, window: Window = ALWAYS, most: int | None = None) -> Iterator[list[Entity]]:
-    """All entities that `ask` knows of, in complete windows of less than `most` in the order of insertion."""
+def windows(read: Read, window: Window = EVERYTHING, most: int | None = None) -> Iterator[list[Entity]]:
+    """Yield all entities of a window in the order of insertion, in complete pieces.
+
+    Args:
+        read: reads entities.
+        window: where to read them.
+        most: how many entities a piece has fewer than; as many as Milvus returns at once, if None.
+    """
     most = most or MOST
-    found = ask(window, most)
+    found = read(window, most)
     if len(found) < most:
-        yield sorted(found, key=lambda one: one["place"])
+        yield sorted(found, key=lambda entity: entity["place"])
         return
-    places = sorted(one["place"] for one in found)
-    middle = max(places[len(places) // 2], window[0] + 1)
-    yield from windows(ask, (window[0], middle), most)
-    yield from windows(ask, (middle, window[1]), most)
+    insertion_order = sorted(entity["place"] for entity in found)
+    middle = max(insertion_order[len(insertion_order) // 2], window[0] + 1)
+    yield from windows(read, (window[0], middle), most)
+    yield from windows(read, (middle, window[1]), most)
 
 
-def query(milvus: Milvus) -> Ask:
-    """The entities of a window, whatever their codes."""
+def read_all(milvus: Milvus) -> Read:
+    """Return a function that reads the entities of a window, whatever their codes."""
     return lambda window, limit: list(
         milvus.client.query(
             milvus.items,
-            filter=" and ".join(_places(window) or ["place >= 0"]),
+            filter=" and ".join(_bounds(window) or ["place >= 0"]),
             output_fields=[*_FIELDS, "code"],
             limit=limit,
             consistency_level="Strong",
@@ -109,51 +115,51 @@ def query(milvus: Milvus) -> Ask:
     )
 
 
-def conditions(where: Where | None) -> list[str]:
-    """What Milvus can refuse by itself: it lets through all that `Where` accepts, which has the last word."""
+def conditions(where: Filter | None) -> list[str]:
+    """Return conditions in Milvus' language that let through everything that `Filter`, applied afterwards, accepts."""
     found = []
-    for name, test, wanted in [] if where is None else where.tests:
-        choices = list(wanted) if test == "in" else [wanted]
+    for name, test, value in [] if where is None else where.tests:
+        choices = list(value) if test == "in" else [value]
         if test in ("eq", "in") and choices and _is_simple(name) and all(map(_is_simple, choices)):
             found.append(f'json_contains_any(fields["{name}"], {json.dumps(choices)})')
     return found
 
 
 def fields_of(text: bytes) -> dict[str, list[str]]:
-    """What `conditions` looks for in metadata: the texts of each field, of lists in lists too."""
+    """Return what `conditions` looks for in metadata: the texts of each field, those of nested lists included."""
     metadata = json.loads(text) if text else {}
     return {name: texts for name, value in metadata.items() if _is_simple(name) and (texts := list(_texts(value)))}
 
 
 def as_matches(found: list[Entity], milvus: Milvus) -> Matches:
-    """What a search gives; the codes are fetched where they are asked for."""
+    """Return the matches of entities; their codes are fetched when they are first used."""
 
     def codes() -> Codes:
-        ids = [one["id"] for one in found]
-        by_id = {one["id"]: one for one in milvus.entities(ids, ["id", "code"])}
-        return codes_of([by_id[one] for one in ids])
+        ids = [entity["id"] for entity in found]
+        by_id = {entity["id"]: entity for entity in milvus.entities(ids, ["id", "code"])}
+        return codes_of([by_id[name] for name in ids])
 
     return Matches(
-        [one["key"] for one in found],
-        np.array([one["distance"] for one in found], dtype=np.int64),
-        lambda: [one["metadata"] for one in found],
+        [entity["key"] for entity in found],
+        np.array([entity["distance"] for entity in found], dtype=np.int64),
+        lambda: [entity["metadata"] for entity in found],
         codes,
     )
 
 
 def codes_of(found: list[Entity]) -> Codes:
-    """The packed codes of entities."""
-    raw = [one["code"][0] if isinstance(one["code"], list) else one["code"] for one in found]
+    """Return the packed codes of entities."""
+    raw = [entity["code"][0] if isinstance(entity["code"], list) else entity["code"] for entity in found]
     return np.frombuffer(b"".join(raw), dtype=np.uint8).reshape(len(raw), -1)
 
 
-def _places(window: Window) -> list[str]:
+def _bounds(window: Window) -> list[str]:
     least, end = window
-    return [f"place >= {least}"] * (least > ALWAYS[0]) + [f"place < {end}"] * (end < ALWAYS[1])
+    return [f"place >= {least}"] * (least > EVERYTHING[0]) + [f"place < {end}"] * (end < EVERYTHING[1])
 
 
 def _is_simple(text: object) -> bool:
-    """Whether it means the same in a filter without any quoting."""
+    """Whether it is a text that needs no quoting in a condition."""
     return isinstance(text, str) and text.isascii() and text.isprintable() and not set(text) & set("\"'\\")
 
 

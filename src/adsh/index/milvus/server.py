@@ -1,10 +1,10 @@
-"""A Milvus server: its collections made and checked, and its errors in this package's words.
+"""A Milvus server: its collections created and checked, and its errors in plain words.
 
-    NAME          one entity an item: id (a hash of the key), key, place (the order of insertion), code, metadata (JSON
+    NAME          one entity per item: id (a hash of the key), key, place (the order of insertion), code, metadata (JSON
                   as text), fields (what filters look for)
-    NAME_facts    what the index is, and notes
+    NAME_facts    the header, and notes
 
-Keys are kept beside a hash that stands for them: any text is a key, and no quoting of it can go wrong.
+Entities are identified by a hash of the key, so that any text can be a key without quoting.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from ..validation import LONGEST_KEY
 
 INDEXES = ("BIN_FLAT", "BIN_IVF_FLAT")
 _REFUSED = re.compile(r"unauthenticated|auth check|authenticat|username|password|api key", re.IGNORECASE)
-KEYS = 4096  # of one request
+KEYS = 4096  # per request
 LONGEST_TEXT = 65535  # bytes of a VARCHAR
-_DIGEST = 16  # bytes: no two keys share a hash
+_DIGEST = 16  # bytes: enough that no two keys share a hash
 _OPTIONS = ("collection", "index", "nlist", "token")
 
-logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # every failure is raised; the log repeats it with a traceback
+logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # every failure is raised; the log would repeat it
 
 
 class Milvus:
@@ -66,8 +66,8 @@ class Milvus:
             unknown = parts.query.partition("=")[0]
             raise InputError(f"{self.name} has an option {unknown}: choose among {', '.join(_OPTIONS)}")
         self._closed = False
-        with self.explained():
-            self._client = _connected(
+        with self.translated_errors():
+            self._client = _connect(
                 uri=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}",
                 user=unquote(parts.username or ""),
                 password=unquote(parts.password or ""),
@@ -78,19 +78,19 @@ class Milvus:
 
     @property
     def client(self) -> MilvusClient:
-        """The connection."""
+        """The connection; raises if this handle is closed."""
         if self._closed:
             raise InputError(f"this handle of {self.name} is closed: open the index again")
         return self._client
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection; a second time does nothing."""
         if not self._closed:
             self._closed = True
             self._client.close()
 
-    def make(self, collection: str, bits: int) -> None:
-        """Makes one of the two collections where it is missing."""
+    def create(self, collection: str, bits: int) -> None:
+        """Create one of the two collections if it is missing."""
         if self.client.has_collection(collection):
             return
         schema = self.client.create_schema(auto_id=False, enable_dynamic_field=False)
@@ -110,47 +110,54 @@ class Milvus:
         try:
             self.client.create_collection(collection, schema=schema, index_params=index, consistency_level="Strong")
         except MilvusException:
-            self.client.drop_collection(collection)  # one without its index would be found later
+            self.client.drop_collection(collection)  # one without its index would be taken for complete later
             raise
 
     def check(self, bits: int | None, *collections: str) -> None:
-        """Raises where one of these is not as `make` makes it."""
-        wanted = {self.items: {"id", "code", "key", "place", "metadata", "fields"}, self.facts: {"id", "code", "value"}}
+        """Raise if one of these collections is not as `create` creates it; None accepts any bits."""
+        required = {
+            self.items: {"id", "code", "key", "place", "metadata", "fields"},
+            self.facts: {"id", "code", "value"},
+        }
         for collection in collections:
-            names = wanted[collection]
+            names = required[collection]
             fields = self.client.describe_collection(collection)["fields"]
             widths = [field["params"].get("dim") for field in fields if field["name"] == "code"]
             right = bits is None or collection != self.items or widths == [8 * bytes_for(bits)]
             if {field["name"] for field in fields} != names or not right:
                 raise FolderError(
-                    f"the collection {collection} of {self.name} is not one that adsh made: name another with "
+                    f"the collection {collection} of {self.name} was not created by adsh: name another with "
                     "?collection=NAME"
                 )
 
     def search_options(self) -> dict[str, int]:
-        """What makes a search exact: all lists are looked at, where the index keeps lists."""
-        told = self.client.describe_index(self.items, "code") or {}
-        if self._named and told.get("index_type") != self._index:
+        """Return the options of an exact search: all lists are read if the index has lists."""
+        description = self.client.describe_index(self.items, "code") or {}
+        kind = description.get("index_type")
+        if self._named and kind != self._index:
             raise InputError(
-                f"index={self._index}, but {self.name} was made with {told.get('index_type')}: leave index out, or "
-                "name another collection"
+                f"index={self._index}, but {self.name} was created with {kind}: leave index out, or name another "
+                "collection"
             )
-        return {"nprobe": int(told.get("nlist", self._lists))} if told.get("index_type") == "BIN_IVF_FLAT" else {}
+        return {"nprobe": int(description.get("nlist", self._lists))} if kind == "BIN_IVF_FLAT" else {}
 
     def entities(self, ids: list[str], fields: list[str]) -> list[dict[str, Any]]:
-        """These fields of the items with these ids; those that are not there are left out."""
+        """Return these fields of the items with these ids, without those that do not exist."""
         found: list[dict[str, Any]] = []
-        with self.explained():
+        with self.translated_errors():
             for start in range(0, len(ids), KEYS):
-                some = ids[start : start + KEYS]
                 found += self.client.get(
-                    self.items, ids=some, output_fields=fields, consistency_level="Strong", timeout=self.timeout
+                    self.items,
+                    ids=ids[start : start + KEYS],
+                    output_fields=fields,
+                    consistency_level="Strong",
+                    timeout=self.timeout,
                 )
         return found
 
     def fact(self, name: str) -> str | None:
-        """The text stored under this name."""
-        with self.explained():
+        """Return the text stored under this name; None if there is none."""
+        with self.translated_errors():
             found = self.client.get(
                 self.facts,
                 ids=[identity(name)],
@@ -161,19 +168,19 @@ class Milvus:
         return str(found[0]["value"]) if len(found) else None
 
     def set_fact(self, name: str, value: str) -> None:
-        """Stores a text under this name."""
-        with self.explained():
+        """Store a text under this name."""
+        with self.translated_errors():
             entity = {"id": identity(name), "code": b"\0", "value": value}
             self.client.upsert(self.facts, [entity], timeout=self.timeout)
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Milvus' errors in this package's words, without what is secret."""
+    def translated_errors(self) -> Iterator[None]:
+        """Turn Milvus' errors into this package's, without passwords and tokens."""
         try:
             yield
         except MilvusException as problem:
             reason = without_secrets(" ".join(first_line(Exception(problem.message)).split()), self._secrets)
-            if _REFUSED.search(reason):  # first: it may come with words about the connection
+            if _REFUSED.search(reason):  # first: such a message may mention the connection too
                 raise ServerError(f"{self.name} refuses the user ({reason}): check user, password or token") from None
             if "connect" in reason.lower() or "unavailable" in reason.lower():
                 raise ServerError(
@@ -185,17 +192,17 @@ class Milvus:
             reason = without_secrets(first_line(problem), self._secrets)
             code = problem.code().name if isinstance(problem, Call) else reason
             raise ServerError(
-                f"{self.name} does not answer within {self.timeout:g} s ({code}): see that the server is well; a call "
+                f"{self.name} does not answer within {self.timeout:g} s ({code}): check the server; a call "
                 "that was under way can be repeated"
             ) from None
 
 
-def _connected(**to: Any) -> MilvusClient:
-    """A connection that works. Tried some times: after a server was away, gRPC refuses a while without asking it."""
+def _connect(**options: Any) -> MilvusClient:
+    """Connect, with retries: after a server was away, gRPC refuses for a while without contacting it."""
     for pause in (0.2, 0.4, 0.8, 1.6, 0.0):
         try:
-            client = MilvusClient(**to)
-            client.has_collection("adsh", timeout=to["timeout"])
+            client = MilvusClient(**options)
+            client.has_collection("adsh", timeout=options["timeout"])
             return client
         except MilvusException as problem:
             if problem.code != Status.CONNECT_FAILED or not pause:
@@ -205,5 +212,5 @@ def _connected(**to: Any) -> MilvusClient:
 
 
 def identity(key: str) -> str:
-    """What stands for a key."""
+    """Return the id of a key."""
     return hashlib.blake2b(key.encode(), digest_size=_DIGEST).hexdigest()

@@ -1,5 +1,8 @@
-"""Filters in SQL: what PostgreSQL can refuse by itself. It lets through all that `Where` accepts and little else;
-`Where` has the last word, so that a filter means the same in every index."""
+"""A filter as an SQL condition.
+
+The condition lets through everything that `Filter` accepts and little else. What it lets through is checked with
+`Filter` afterwards, so that a filter means the same in every index.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from typing import Any, LiteralString
 
 from psycopg import sql
 
-from ..filters import Where
+from ..filters import Filter
 
-_EXACT = 1 << 53  # up to here, whole numbers and floats compare in SQL as they do in Python
+_EXACT = 1 << 53  # up to this, integers and floats compare in SQL as they do in Python
 _TEXT: LiteralString = """
 CASE jsonb_typeof(metadata -> %s::text) WHEN 'string' THEN (metadata ->> %s::text) COLLATE "C" ELSE NULL END """
 _NUMBER: LiteralString = """
@@ -18,31 +21,31 @@ CASE jsonb_typeof(metadata -> %s::text) WHEN 'number' THEN (metadata ->> %s::tex
 _COMPARED: dict[str, LiteralString] = {"lt": "< %s", "le": "<= %s", "gt": "> %s", "ge": ">= %s"}
 
 
-def condition(where: Where | None) -> tuple[sql.Composable, list[Any]]:
-    """A condition on the column `metadata`, and its parameters."""
+def condition(where: Filter | None) -> tuple[sql.Composable, list[Any]]:
+    """Return a condition on the column `metadata`, and its parameters."""
     if where is None:
         return sql.SQL("true"), []
     clauses: list[LiteralString] = []
     values: list[Any] = []
-    for name, test, wanted in where.tests:
+    for name, test, value in where.tests:
         if not _storable(name):
             return sql.SQL("false"), []
         clauses.append("metadata ? %s::text")
         values.append(name)
         if test in ("eq", "in"):
-            choices = list(wanted) if test == "in" else [wanted]
+            choices = list(value) if test == "in" else [value]
             if all(map(_is_plain, choices)):  # anywhere below the field: lists may be nested
                 clauses.append("jsonb_path_exists(metadata -> %s::text, '$.** ? (@ == $any[*])', %s::jsonb)")
                 values += [name, json.dumps({"any": choices})]
-        elif test in _COMPARED and _is_plain(wanted) and not isinstance(wanted, bool | None):
-            is_text = isinstance(wanted, str)
+        elif test in _COMPARED and _is_plain(value) and not isinstance(value, bool | None):
+            is_text = isinstance(value, str)
             clauses.append((_TEXT if is_text else _NUMBER) + _COMPARED[test])
-            values += [name, name, wanted if is_text else repr(wanted)]
+            values += [name, name, value if is_text else repr(value)]
     return sql.SQL(" AND ").join(map(sql.SQL, clauses)) if clauses else sql.SQL("true"), values
 
 
 def _is_plain(value: object) -> bool:
-    """Whether SQL compares it as Python does."""
+    """Whether SQL compares this value as Python does."""
     if isinstance(value, str):
         return _storable(value)
     if isinstance(value, bool) or value is None:
@@ -51,7 +54,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _storable(text: str) -> bool:
-    """Whether PostgreSQL's texts can hold it."""
+    """Whether PostgreSQL can store this text."""
     try:
         return "\0" not in text and bool(text.encode() or True)
     except UnicodeEncodeError:

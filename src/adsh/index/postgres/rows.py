@@ -1,26 +1,28 @@
-"""Items into and out of the tables of an index in PostgreSQL; each call within a transaction of the caller."""
+"""Write and read the items of an index in PostgreSQL, within a transaction of the caller."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from psycopg import errors, sql
 
 from ...errors import InputError
-from ...hamming.bits import Codes
 from ...hamming.small_vectors import NONE
 from ..rows import Rows, no_vectors
-from ..texts import Texts
+from ..text_column import TextColumn
+from ..validation import Batch
 from .schema import Tables
 from .search import as_halfvec, from_bits, to_bits
 from .server import Connection
 
 _AT_A_TIME = 10_000  # keys in one statement
-_EXPONENTS = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?[eE][+-]?\d+')  # texts, to pass them over, and such numbers
+_EXPONENTS = re.compile(
+    r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?[eE][+-]?\d+'
+)  # texts, to skip them, and numbers with an exponent
 _NEW = """
 CREATE TEMP TABLE IF NOT EXISTS {new} (number bigint, key text COLLATE "C", code bit({bits}), metadata jsonb,
                                        vector halfvec) ON COMMIT DELETE ROWS
@@ -39,26 +41,30 @@ INSERT INTO {codes} AS known (code, items) SELECT code, count(*) FROM {new} GROU
 ON CONFLICT (code) DO UPDATE SET items = known.items + excluded.items
 """
 _DELETE = """
-WITH gone AS (DELETE FROM {items} WHERE key = ANY(%s::text[]) RETURNING code),
-     old AS (SELECT code, count(*) AS times FROM gone GROUP BY code)
+WITH deleted AS (DELETE FROM {items} WHERE key = ANY(%s::text[]) RETURNING code),
+     old AS (SELECT code, count(*) AS times FROM deleted GROUP BY code)
 UPDATE {codes} AS known SET items = known.items - old.times FROM old WHERE known.code = old.code RETURNING old.times
 """
 _FORGET = "DELETE FROM {codes} WHERE items = 0"
 _COLUMNS = "SELECT place, key, code::text, metadata::text, vector::real[] FROM {items} "
 
 
-class Batch(NamedTuple):
-    """Items to store, checked."""
+def insert_items(
+    connection: Connection, tables: Tables, bits: int, batch: Batch, vectors: NDArray[np.int8] | None
+) -> int:
+    """Store items; those whose keys exist are replaced and keep their insertion order.
 
-    keys: list[bytes]
-    codes: Codes
-    metadata: list[bytes] | None
-    vectors: NDArray[np.int8] | None
+    Args:
+        connection: a connection in a transaction that holds the lock of the index.
+        tables: the tables of the index.
+        bits: the length of the codes.
+        batch: the items.
+        vectors: their small vectors; None if they have none.
 
-
-def put(connection: Connection, tables: Tables, bits: int, batch: Batch) -> int:
-    """Stores items, those whose keys are there in their places, and gives how many are new."""
-    _copy(connection, tables, bits, batch)
+    Returns:
+        How many keys are new.
+    """
+    _copy(connection, tables, bits, batch, vectors)
     replaced = sum(int(row[0]) for row in connection.execute(tables.sql(_REPLACED)))
     connection.execute(tables.sql(_INSERT))
     connection.execute(tables.sql(_COUNT))
@@ -67,15 +73,15 @@ def put(connection: Connection, tables: Tables, bits: int, batch: Batch) -> int:
     return len(batch.keys) - replaced
 
 
-def _copy(connection: Connection, tables: Tables, bits: int, batch: Batch) -> None:
-    """Puts a batch into a table of this session: one stream for all of it."""
+def _copy(connection: Connection, tables: Tables, bits: int, batch: Batch, small: NDArray[np.int8] | None) -> None:
+    """Copy a batch to a temporary table of this session, in one stream."""
     connection.execute(tables.sql(_NEW, bits=sql.Literal(bits)))
     metadata: list[str | None] = [None] * len(batch.keys)
     if batch.metadata is not None:
-        metadata = [_plainly(text.decode()) or None for text in batch.metadata]
+        metadata = [_without_exponents(text.decode()) or None for text in batch.metadata]
     vectors: list[str | None] = [None] * len(batch.keys)
-    if batch.vectors is not None:
-        vectors = [None if row[0] == NONE else as_halfvec(row) for row in batch.vectors]
+    if small is not None:
+        vectors = [None if row[0] == NONE else as_halfvec(row) for row in small]
     columns = (batch.keys, to_bits(batch.codes, bits), metadata, vectors)
     try:
         with connection.cursor().copy(tables.sql("COPY {new} FROM STDIN")) as copy:
@@ -86,40 +92,49 @@ def _copy(connection: Connection, tables: Tables, bits: int, batch: Batch) -> No
             "metadata holds a text with a NUL or half a character (\\u0000, \\ud800): PostgreSQL stores neither; "
             "leave them out"
         ) from None
-    connection.execute(tables.sql("ANALYZE {new}"))  # else a join with few new items may read all that are there
+    connection.execute(tables.sql("ANALYZE {new}"))  # else a join with few new items may read all stored ones
 
 
-def take_out(connection: Connection, tables: Tables, keys: list[str]) -> int:
-    """Removes items, and gives how many were there."""
+def delete_items(connection: Connection, tables: Tables, keys: list[str]) -> int:
+    """Delete items.
+
+    Args:
+        connection: a connection in a transaction that holds the lock of the index.
+        tables: the tables of the index.
+        keys: the items' keys.
+
+    Returns:
+        How many of the keys existed.
+    """
     removed = 0
     for start in range(0, len(keys), _AT_A_TIME):
-        gone = connection.execute(tables.sql(_DELETE), [keys[start : start + _AT_A_TIME]])
-        removed += sum(int(row[0]) for row in gone)
+        deleted = connection.execute(tables.sql(_DELETE), [keys[start : start + _AT_A_TIME]])
+        removed += sum(int(row[0]) for row in deleted)
     if removed:
         connection.execute(tables.sql(_FORGET))
     return removed
 
 
 def rows_of(connection: Connection, tables: Tables, bits: int, keys: list[str]) -> list[Rows]:
-    """The items of these keys, in parts; those that are not there are left out."""
-    parts = []
+    """Return the items of these keys, some thousand at a time, without those that do not exist."""
+    batches = []
     statement = tables.sql(_COLUMNS + "WHERE key = ANY(%s::text[])")
     for start in range(0, len(keys), _AT_A_TIME):
         found = connection.execute(statement, [keys[start : start + _AT_A_TIME]]).fetchall()
         if found:
-            parts.append(_as_rows(found, bits))
-    return parts
+            batches.append(_as_rows(found, bits))
+    return batches
 
 
-def rows_after(connection: Connection, tables: Tables, bits: int, place: int, count: int) -> Rows | None:
-    """The next so many items after a place, in the order of insertion; None where there are no more."""
+def rows_after(connection: Connection, tables: Tables, bits: int, after: int, count: int) -> Rows | None:
+    """Return at most `count` items inserted after the one with this number; None if there are no more."""
     statement = tables.sql(_COLUMNS + "WHERE place > %s ORDER BY place LIMIT %s")
-    found = connection.execute(statement, [place, count]).fetchall()
+    found = connection.execute(statement, [after, count]).fetchall()
     return _as_rows(found, bits) if found else None
 
 
 def rows_spread(connection: Connection, tables: Tables, bits: int, count: int) -> Rows | None:
-    """At most so many items, of as many codes as possible; a code at a time, which distributed tables allow too."""
+    """Return at most `count` items of as many codes as possible; one code at a time, which distributed tables allow."""
     known = connection.execute(tables.sql("SELECT code::text FROM {codes} LIMIT %s"), [count]).fetchall()
     each = -(-count // max(1, len(known)))
     statement = tables.sql(_COLUMNS + "WHERE code = %s::bit({bits}) ORDER BY place LIMIT %s", bits=sql.Literal(bits))
@@ -128,7 +143,7 @@ def rows_spread(connection: Connection, tables: Tables, bits: int, count: int) -
 
 
 def _as_rows(found: list[tuple[Any, ...]], bits: int) -> Rows:
-    places, keys, codes, metadata, vectors = zip(*found, strict=True)
+    insertion_order, keys, codes, metadata, vectors = zip(*found, strict=True)
     small = None
     width = next((len(vector) for vector in vectors if vector is not None), None)
     if width is not None:
@@ -138,16 +153,16 @@ def _as_rows(found: list[tuple[Any, ...]], bits: int) -> Rows:
                 small[at] = vector
     texts = [(text or "").encode() for text in metadata]
     return Rows(
-        np.array(places, dtype=np.int64),
+        np.array(insertion_order, dtype=np.int64),
         from_bits(list(codes), bits),
-        Texts.of([key.encode() for key in keys]),
-        Texts.of(texts) if any(texts) else None,
+        TextColumn.of([key.encode() for key in keys]),
+        TextColumn.of(texts) if any(texts) else None,
         small,
     )
 
 
-def _plainly(text: str) -> str:
-    """JSON whose numbers have no exponent: 1e30 would come back as a whole number, and Python tells these apart."""
+def _without_exponents(text: str) -> str:
+    """JSON whose numbers have no exponent: PostgreSQL would return 1e30 as an integer, which Python distinguishes."""
     return _EXPONENTS.sub(lambda found: found[0] if found[0][0] == '"' else _digits(found[0]), text)
 
 

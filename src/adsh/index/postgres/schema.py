@@ -1,8 +1,8 @@
-"""The tables of an index in PostgreSQL, made and brought up to date by version.
+"""The tables of an index in PostgreSQL: created, and migrated from older versions.
 
-    NAME_items(key, place, code, metadata, vector)    one row an item; place: the order of insertion
+    NAME_items(key, place, code, metadata, vector)    one row per item; place: the order of insertion
     NAME_codes(code, items)                           each distinct code, and how many items have it
-    NAME_facts(name, value)                           what the index is, how its vectors are made, notes
+    NAME_facts(name, value)                           the header, the projection of the vectors, notes
 
 Writers of one index take turns by an advisory lock, so that the counts of codes are right at every commit.
 """
@@ -14,16 +14,16 @@ from typing import LiteralString
 
 from psycopg import errors, sql
 
-from ...errors import FolderError, InputError, ServerError
+from ...errors import FolderError, ServerError
 from ...hamming.bits import check_bits
-from ..header import About
+from ..header import HEADER, Header, no_index
 from .server import Connection, Server
 
-# How each version is made from the one before. Never changed once released: a newer version is added below.
+# The statements that lead from each version to the next. Released ones never change: a newer version is added below.
 MIGRATIONS: list[tuple[LiteralString, ...]] = [
     (
         "CREATE TABLE {facts} (name text PRIMARY KEY, value bytea NOT NULL)",
-        # an update of a count stays on its page, where the next read tidies up
+        # an updated count stays on its page, where the next read cleans up
         "CREATE TABLE {codes} (code bit({bits}) PRIMARY KEY, items bigint NOT NULL) WITH (fillfactor = 50)",
         """CREATE TABLE {items} (key text COLLATE "C" PRIMARY KEY, place bigint NOT NULL, code bit({bits}) NOT NULL,
                                  metadata jsonb, vector halfvec)""",
@@ -50,89 +50,99 @@ class Tables:
     name: str
 
     def sql(self, statement: LiteralString, **more: sql.Composable) -> sql.Composed:
-        """A statement with the names of the tables filled in."""
+        """Return a statement with the names of the tables filled in."""
         named = {table: sql.Identifier(f"{self.name}_{table}") for table in (*_SHAPES, "new")}
         return sql.SQL(statement).format(**named, **more)
 
     def lock(self, connection: Connection) -> None:
-        """Waits for other writers of this index; to the end of the transaction."""
+        """Wait for other writers of this index; the lock is held to the end of the transaction."""
         connection.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended('adsh ' || coalesce(current_schema(), '') || ' ' || %s, 0))",
             [self.name],
         )
 
     def fact(self, connection: Connection, name: str) -> bytes | None:
-        """What is stored under this name."""
+        """Return the value stored under this name; None if there is none."""
         found = connection.execute(self.sql("SELECT value FROM {facts} WHERE name = %s"), [name]).fetchone()
         return None if found is None else bytes(found[0])
 
     def set_fact(self, connection: Connection, name: str, value: bytes) -> None:
-        """Stores a value under this name."""
+        """Store a value under this name."""
         statement = "INSERT INTO {facts} VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         connection.execute(self.sql(statement), [name, value])
 
     def count(self, connection: Connection) -> int:
-        """How many items there are."""
+        """Return how many items there are."""
         found = connection.execute(self.sql("SELECT coalesce(sum(items), 0) FROM {codes}")).fetchone()
         assert found is not None
         return int(found[0])
 
 
-def found_tables(server: Server, tables: Tables, bits: int | None, model: str | None) -> About:
-    """What the index is, made now where it is missing; bits and model, where given, have to be its own."""
+def create_or_open(server: Server, tables: Tables, bits: int | None, model: str | None) -> Header:
+    """Return the header of the index in these tables, which are created now if they are missing.
+
+    Args:
+        server: the server.
+        tables: the tables.
+        bits: the length of the codes; None for that of the existing index.
+        model: the fingerprint of the model that computes the codes; None if it is not known.
+
+    Raises:
+        InputError: the index has other bits or another model, or there is none and no bits to create one with.
+        FolderError: the tables are not those of an index.
+    """
     with server.plain() as connection:
         _check_encoding(server, connection)
-        there = {table: _columns(connection, f"{tables.name}_{table}") for table in _SHAPES}
-    if not any(there.values()):
+        columns = {table: _columns(connection, f"{tables.name}_{table}") for table in _SHAPES}
+    if not any(columns.values()):
         if bits is None:
-            raise InputError(f"there is no index at {server.name}: give bits= to make one")
+            raise no_index(server.name)
         check_bits(bits)
-        _check_extension(server, make=True)
+        _check_extension(server, create=True)
         with server.writing() as connection:
             tables.lock(connection)
             if not _columns(connection, f"{tables.name}_facts"):  # else another process was faster
-                _migrate(connection, tables, About(bits, model, 0))
+                _migrate(connection, tables, Header(bits, model, 0))
         with server.plain() as connection:
-            there = {table: _columns(connection, f"{tables.name}_{table}") for table in _SHAPES}
-    _check_shapes(server, tables, there)
-    _check_extension(server, make=False)
+            columns = {table: _columns(connection, f"{tables.name}_{table}") for table in _SHAPES}
+    _check_shapes(server, tables, columns)
+    _check_extension(server, create=False)
     with server.reading() as connection:
-        about = _about(server, connection, tables)
-    if bits is not None and check_bits(bits) != about.bits:
-        raise InputError(f"bits={bits}, but {server.name} holds codes of {about.bits} bits: open it with that, or none")
-    if about.format_version < len(MIGRATIONS) or (model is not None and model != about.model):
+        header = _read_header(server, connection, tables)
+    header.check_bits(bits, server.name)
+    if header.format_version < len(MIGRATIONS) or (model is not None and model != header.model):
         with server.writing() as connection:
             tables.lock(connection)
-            about = _migrate(connection, tables, _about(server, connection, tables))
+            header = _migrate(connection, tables, _read_header(server, connection, tables))
             if model is not None:
-                about = about.with_model(model, tables.count(connection), server.name)
-                tables.set_fact(connection, "about", about.to_json())
-    return about
+                header = header.with_model(model, tables.count(connection), server.name)
+                tables.set_fact(connection, HEADER, header.to_json())
+    return header
 
 
 def may_be_distributed(server: Server) -> bool:
-    """Whether the server has Citus, which may keep the items on several."""
+    """Whether the server has Citus, which may distribute the items over several machines."""
     with server.reading() as connection:
         return connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone() is not None
 
 
-def _about(server: Server, connection: Connection, tables: Tables) -> About:
-    stored = tables.fact(connection, "about")
+def _read_header(server: Server, connection: Connection, tables: Tables) -> Header:
+    stored = tables.fact(connection, HEADER)
     if stored is None:
         raise _another_shape(server, f"{tables.name}_facts")
-    return About.from_json(stored, server.name, len(MIGRATIONS))
+    return Header.from_json(stored, server.name, len(MIGRATIONS))
 
 
-def _migrate(connection: Connection, tables: Tables, about: About) -> About:
-    """Brings the tables from this version to the newest."""
-    if about.format_version == len(MIGRATIONS):
-        return about
-    for version in MIGRATIONS[about.format_version :]:
+def _migrate(connection: Connection, tables: Tables, header: Header) -> Header:
+    """Migrate the tables from the header's version to the newest."""
+    if header.format_version == len(MIGRATIONS):
+        return header
+    for version in MIGRATIONS[header.format_version :]:
         for statement in version:
-            connection.execute(tables.sql(statement, bits=sql.Literal(about.bits)))
-    about = replace(about, format_version=len(MIGRATIONS))
-    tables.set_fact(connection, "about", about.to_json())
-    return about
+            connection.execute(tables.sql(statement, bits=sql.Literal(header.bits)))
+    header = replace(header, format_version=len(MIGRATIONS))
+    tables.set_fact(connection, HEADER, header.to_json())
+    return header
 
 
 def _check_encoding(server: Server, connection: Connection) -> None:
@@ -140,7 +150,7 @@ def _check_encoding(server: Server, connection: Connection) -> None:
     assert found is not None
     if found[0] != "UTF8":
         raise ServerError(
-            f"the database of {server.name} is encoded as {found[0]}: keys are any Unicode text; make one with "
+            f"the database of {server.name} is encoded as {found[0]}: keys are any Unicode text; create one with "
             "createdb --encoding=UTF8 --template=template0"
         )
 
@@ -150,22 +160,22 @@ def _columns(connection: Connection, table: str) -> dict[str, str]:
     return {name: kind.rpartition(".")[2].partition("(")[0] for name, kind in rows}
 
 
-def _check_shapes(server: Server, tables: Tables, there: dict[str, dict[str, str]]) -> None:
-    for table, wanted in _SHAPES.items():
-        if not wanted.items() <= there[table].items():  # columns that others added are no harm
+def _check_shapes(server: Server, tables: Tables, columns: dict[str, dict[str, str]]) -> None:
+    for table, required in _SHAPES.items():
+        if not required.items() <= columns[table].items():  # further columns do no harm
             raise _another_shape(server, f"{tables.name}_{table}")
 
 
 def _another_shape(server: Server, table: str) -> FolderError:
     return FolderError(
-        f"the table {table} of {server.name} is missing or not one that adsh made: name another with ?table=NAME"
+        f"the table {table} of {server.name} is missing or was not created by adsh: name another with ?table=NAME"
     )
 
 
-def _check_extension(server: Server, *, make: bool) -> None:
+def _check_extension(server: Server, *, create: bool) -> None:
     with server.plain() as connection:
-        if make:
-            _make_extension(server, connection)
+        if create:
+            _create_extension(server, connection)
         version, known = connection.execute(
             "SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector'), to_regtype('halfvec')::text"
         ).fetchone() or (None, None)
@@ -180,7 +190,7 @@ def _check_extension(server: Server, *, make: bool) -> None:
         )
 
 
-def _make_extension(server: Server, connection: Connection) -> None:
+def _create_extension(server: Server, connection: Connection) -> None:
     if connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
         return
     try:
@@ -194,6 +204,6 @@ def _make_extension(server: Server, connection: Connection) -> None:
         ) from None
     except (errors.FeatureNotSupported, errors.UndefinedFile) as problem:
         raise ServerError(
-            f"{server.name} has no pgvector ({server.told(problem)}): install it on the server (the package "
+            f"{server.name} has no pgvector ({server.reason(problem)}): install it on the server (the package "
             "postgresql-NN-pgvector, or github.com/pgvector/pgvector), then repeat this"
         ) from None

@@ -16,7 +16,7 @@ from psycopg import sql
 
 from ...hamming.bits import Codes, as_words
 from ...hamming.query import Query
-from ..filters import Where
+from ..filters import Filter
 from ..matches import Matches
 from .filters import condition
 from .schema import Tables
@@ -24,7 +24,7 @@ from .server import Connection
 
 Found = tuple[str, float, str, str | None]  # key, distance, code, metadata
 
-_MORE = 8  # times as many items are looked at, where a filter refused too many
+_MORE = 8  # the factor by which a search is widened when a filter rejected too many
 # Every code has an item, so the nearest `reach` codes are enough: where codes are many, few are kept and counted.
 _NEAREST: LiteralString = """
 most AS (SELECT max(distance) AS distance
@@ -42,62 +42,77 @@ _GIVEN: LiteralString = "near AS (SELECT * FROM unnest(%s::bit({bits})[], %s::fl
 _FIRST: LiteralString = """
 SELECT item.key, near.distance, near.code::text, item.metadata::text
 FROM near CROSS JOIN LATERAL (SELECT key, place, metadata FROM {items}
-                              WHERE {items}.code = near.code AND {wanted} ORDER BY place LIMIT %s) AS item
+                              WHERE {items}.code = near.code AND {filtered} ORDER BY place LIMIT %s) AS item
 ORDER BY near.distance, item.place LIMIT %s
 """
 _JOINED: LiteralString = """
 SELECT item.key, near.distance, near.code::text, item.metadata::text
-FROM near JOIN {items} AS item ON item.code = near.code AND {wanted}
+FROM near JOIN {items} AS item ON item.code = near.code AND {filtered}
 ORDER BY near.distance, item.place LIMIT %s
 """
 _BY_VECTOR: LiteralString = """
 SELECT item.key, near.distance, near.code::text, item.metadata::text
-FROM near JOIN {items} AS item ON item.code = near.code AND {wanted}
+FROM near JOIN {items} AS item ON item.code = near.code AND {filtered}
 ORDER BY near.distance, item.vector <-> %s::halfvec NULLS LAST, item.place LIMIT %s
 """
 
 
 @dataclass(frozen=True)
 class Search:
-    """One transaction's searches."""
+    """The searches of one transaction."""
 
     connection: Connection
     tables: Tables
     bits: int
-    where: Where | None
+    where: Filter | None
     distributed: bool = False  # Citus takes no LATERAL with a LIMIT: all items of the nearest codes are read there
     _cache: dict[str, Any] = field(default_factory=dict)
 
     def top(self, query: Query, code: str, k: int, offset: int, vector: NDArray[np.int8] | None) -> Matches:
-        """The nearest k after the first `offset`; ties in the order of insertion, or of a vector's distance."""
-        wanted = reach = limit = k + offset
-        total = None  # a sum over all codes: asked for where it is needed
+        """Return the k nearest after the first `offset`.
+
+        Args:
+            query: the query.
+            code: its code as PostgreSQL writes it.
+            k: how many items to return.
+            offset: how many to skip.
+            vector: the small vector that orders ties; None for the order of insertion.
+        """
+        stop = reach = limit = k + offset
+        total = None  # a sum over all codes: computed only if it is needed
         while True:
             near, values = self._nearest(query, code, reach)
             rows = self._items(near, values, limit, vector)
-            kept = self._accepted(rows)
-            enough = len(kept) >= wanted
+            accepted = self._accepted(rows)
+            enough = len(accepted) >= stop
             if total is None and not enough:
                 total = self.tables.count(self.connection)
             if enough or total is None or (reach >= total and len(rows) < limit):
-                return as_matches(kept[offset:wanted], query.table is not None)
+                return as_matches(accepted[offset:stop], query.is_asymmetric)
             if reach >= total:
                 limit *= _MORE  # PostgreSQL let more through than the filter does
             reach = min(reach * _MORE, max(total, 1))
 
     def within(self, code: str, radius: int, offset: int, limit: int | None) -> Matches:
-        """All within the radius, or a page of them."""
+        """Return all within the radius, or a page of them.
+
+        Args:
+            code: the query's code as PostgreSQL writes it.
+            radius: the largest distance.
+            offset: how many of the nearest to skip.
+            limit: how many to return at most; None for all.
+        """
         stop = None if limit is None else offset + limit
         rows = self._items(_WITHIN, [code, radius], None if self.where else stop, None)
         return as_matches(self._accepted(rows)[offset:stop], False)
 
     def _accepted(self, rows: list[Found]) -> list[Found]:
-        """Those that the filter lets through: PostgreSQL may have let through a few more."""
+        """The rows that the filter accepts: PostgreSQL may have let through a few more."""
         where = self.where
         return rows if where is None else [row for row in rows if where.holds(json.loads(row[3] or "{}"))]
 
     def _nearest(self, query: Query, code: str, reach: int) -> tuple[LiteralString, list[Any]]:
-        if query.table is None:
+        if not query.is_asymmetric:
             return _NEAREST, [code, reach, code, reach]
         if "codes" not in self._cache:
             found = self.connection.execute(self.tables.sql("SELECT code::text, items FROM {codes}")).fetchall()
@@ -109,27 +124,27 @@ class Search:
         before = np.cumsum(counts[order]) - counts[order]
         distances = far[order]
         enough = np.flatnonzero(before >= reach)
-        if len(enough):  # what ties with the last that is needed is needed too
+        if len(enough):  # codes that tie with the last one are needed too
             order = order[distances <= distances[enough[0] - 1]]
         return _GIVEN, [[texts[at] for at in order.tolist()], far[order].tolist()]
 
     def _items(
         self, near: LiteralString, values: list[Any], limit: int | None, vector: NDArray[np.int8] | None
     ) -> list[Found]:
-        wanted, parameters = condition(self.where)
+        filtered, parameters = condition(self.where)
         items: LiteralString = _FIRST
         last: list[Any] = [limit, limit]
         if vector is not None:
             items, last = _BY_VECTOR, [as_halfvec(vector), limit]
         elif self.distributed:
             items, last = _JOINED, [limit]
-        statement = self.tables.sql("WITH " + near + items, bits=sql.Literal(self.bits), wanted=wanted)
+        statement = self.tables.sql("WITH " + near + items, bits=sql.Literal(self.bits), filtered=filtered)
         rows = self.connection.execute(statement, [*values, *parameters, *last])
         return rows.fetchall()
 
 
 def as_matches(rows: list[Found], real: bool) -> Matches:
-    """What a search gives, out of rows of key, distance, code and metadata."""
+    """Return the matches of rows of key, distance, code and metadata; `real` distances stay floats."""
     distances = np.array([row[1] for row in rows], dtype=np.float64)
     return Matches(
         [row[0] for row in rows],
@@ -140,17 +155,17 @@ def as_matches(rows: list[Found], real: bool) -> Matches:
 
 
 def to_bits(codes: Codes, bits: int) -> list[str]:
-    """Packed codes as PostgreSQL writes them: 0101…"""
+    """Return packed codes as PostgreSQL writes them: 0101…"""
     digits = (np.unpackbits(codes, axis=1, count=bits) + ord("0")).tobytes().decode("ascii")
     return [digits[at : at + bits] for at in range(0, len(digits), bits)]
 
 
 def from_bits(texts: list[str], bits: int) -> Codes:
-    """What `to_bits` was given."""
+    """Return the packed codes that `to_bits` was given."""
     digits = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(len(texts), bits)
     return np.packbits(digits == ord("1"), axis=1)
 
 
 def as_halfvec(vector: NDArray[np.int8]) -> str:
-    """A small vector as pgvector writes it; its numbers of one byte are exact there, and so is their distance."""
+    """Return a small vector as pgvector writes it; numbers of one byte are exact there, and so are their distances."""
     return json.dumps(vector.tolist(), separators=(",", ":"))

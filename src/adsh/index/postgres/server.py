@@ -1,4 +1,4 @@
-"""Connections to a PostgreSQL server, lent one at a time, and its errors in this package's words."""
+"""A pool of connections to a PostgreSQL server, and its errors in plain words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...utils.urls import secrets_of, without_secrets
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-# Durable when a commit returns, whatever the server's default; plans are small, and compiling them costs more.
+# A commit is durable when it returns, whatever the server's default; plans are small, so compiling them does not pay.
 _SETTINGS = """
 SELECT set_config('lock_timeout', %s, false), set_config('jit', 'off', false),
        set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
@@ -25,7 +25,7 @@ SELECT set_config('lock_timeout', %s, false), set_config('jit', 'off', false),
 
 
 class Server:
-    """A server at an address. Each user of a handle, such as a thread, has a connection of its own while it works."""
+    """A server at an address. Each thread that uses it has a connection of its own meanwhile."""
 
     def __init__(self, address: str, shown_as: str, timeout: float) -> None:
         self.name = shown_as
@@ -38,25 +38,25 @@ class Server:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection in a transaction that sees one state of the database and changes nothing."""
-        with self._lent() as connection, connection.transaction():
+        """Yield a connection in a transaction that sees one state of the database and changes nothing."""
+        with self._borrowed() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection in a transaction: durable when the block ends, undone by an error in it."""
-        with self._lent() as connection, connection.transaction():
+        """Yield a connection in a transaction: durable when the block ends, rolled back on an error."""
+        with self._borrowed() as connection, connection.transaction():
             yield connection
 
     @contextmanager
     def plain(self) -> Iterator[Connection]:
-        """A connection outside any transaction, for what PostgreSQL does not do within one."""
-        with self._lent() as connection:
+        """Yield a connection outside any transaction, for statements that PostgreSQL allows only there."""
+        with self._borrowed() as connection:
             yield connection
 
     def close(self) -> None:
-        """Ends all connections."""
+        """Close all connections."""
         with self._lock:
             self._closed, idle = True, self._idle
             self._idle = []
@@ -64,7 +64,7 @@ class Server:
             connection.close()
 
     @contextmanager
-    def _lent(self) -> Iterator[Connection]:
+    def _borrowed(self) -> Iterator[Connection]:
         with self._lock:
             if self._closed:
                 raise InputError(f"this handle of {self.name} is closed: open the index again")
@@ -80,12 +80,12 @@ class Server:
             raise
         except psycopg.Error as problem:
             lost = connection.broken or connection.closed
-            if lost:  # what is idle was lost with it
+            if lost:  # the idle connections were lost with it
                 with self._lock:
                     idle, self._idle = self._idle, []
                 for other in idle:
                     other.close()
-            raise self._explained(problem, lost) from None
+            raise self._translated(problem, lost) from None
         finally:
             with self._lock:
                 usable = not (connection.broken or connection.closed or self._closed)
@@ -105,31 +105,31 @@ class Server:
             )
         except psycopg.ProgrammingError as problem:
             raise InputError(
-                f"{self.name} is no address PostgreSQL knows ({self.told(problem)}): give "
+                f"{self.name} is no address PostgreSQL knows ({self.reason(problem)}): give "
                 "postgresql://user:password@host:5432/database?table=NAME, with odd characters as %XX"
             ) from None
         except psycopg.OperationalError as problem:
-            raise self._unreachable(self.told(problem)) from None
+            raise self._unreachable(self.reason(problem)) from None
         try:
             connection.execute(_SETTINGS, [f"{round(self._timeout * 1000)}ms"])
         except psycopg.Error as problem:
             connection.close()
-            raise self._explained(problem, True) from None
+            raise self._translated(problem, True) from None
         return connection
 
     def _unreachable(self, reason: str) -> ServerError:
         if "password" in reason or "authentication" in reason:
             advice = "check the user and the password in the address, in PGPASSWORD or in ~/.pgpass"
         elif "database" in reason and "does not exist" in reason:
-            advice = "make the database first, with createdb, or name another"
+            advice = "create the database first, with createdb, or name another"
         elif "FATAL" in reason:
             advice = "ask who runs the server"
         else:
             advice = "start the server, or correct the address"
         return ServerError(f"cannot connect to {self.name} ({reason}): {advice}")
 
-    def _explained(self, problem: psycopg.Error, lost: bool) -> AdshError:
-        reason = self.told(problem)
+    def _translated(self, problem: psycopg.Error, lost: bool) -> AdshError:
+        reason = self.reason(problem)
         if isinstance(problem, codes.LockNotAvailable):
             return BusyError(
                 f"{self.name} is being written by another process, and was for {self._timeout:g} s: try again, or "
@@ -148,8 +148,8 @@ class Server:
             return ServerError(f"{self.name} cannot be written ({reason}): give the address of the primary server")
         return ServerError(f"{self.name} refused ({reason}): nothing of this call was written")
 
-    def told(self, problem: BaseException) -> str:
-        """The first line of what the server said, without what is secret."""
+    def reason(self, problem: BaseException) -> str:
+        """Return the first line of the server's message, without passwords."""
         reason = " ".join(first_line(problem).split())
         for prefix in ("connection failed: ", "connection to server at "):
             reason = reason.removeprefix(prefix)
@@ -157,7 +157,7 @@ class Server:
 
 
 def _has_ended(connection: Connection) -> bool:
-    """Whether the server ended an idle connection: nothing but its last words can be waiting there."""
+    """Whether the server closed an idle connection: nothing else can be waiting to be read there."""
     with selectors.DefaultSelector() as waiting:
         waiting.register(connection.fileno(), selectors.EVENT_READ)
         return bool(waiting.select(0))

@@ -12,7 +12,6 @@ import numpy as np
 from ...encoders.base import Coder
 from ...errors import InputError
 from ...index import Index, Item
-from ...index.embedded.store import DATABASE
 from ..limits import Limits
 from ..metrics import Metrics
 from ..problems import Problem
@@ -43,7 +42,7 @@ class Service:
             raise InputError(f"the model gives {coder.bits} bits and the index holds {index.bits}: they do not belong")
         self.coder, self.index, self.limits, self.metrics = coder, index, limits, Metrics()
         self.model, self.runtime, self.images = model, runtime, images
-        self._place = _place(index)
+        self._place = index.storage_id()
         self.pictures = Pictures(coder, limits, self.metrics.batch("images"))
         self.searching = Searching(index, limits, self.metrics.batch("searches"))
         self._reads: Batcher[Callable[[], Any], Any] = Batcher(
@@ -82,7 +81,7 @@ class Service:
 
     def check_place(self) -> None:
         """Raises where the index is not any more what was opened: what is written to it would be lost."""
-        if _place(self.index) != self._place:
+        if self.index.storage_id() != self._place:
             raise Problem(503, "the index's folder was moved, replaced or removed: start the service again")
 
     async def item(self, key: str) -> Item:
@@ -150,15 +149,3 @@ class Service:
         await self._slow_reads.close()
         self.index.close()
         self.coder.close()
-
-
-def _place(index: Index) -> tuple[int, int] | None:
-    """Which file the index is, for one in a folder."""
-    folder = getattr(index, "folder", None)
-    if folder is None:
-        return None
-    try:
-        found = (Path(folder) / DATABASE).stat()
-    except OSError:
-        return (0, 0)
-    return found.st_dev, found.st_ino

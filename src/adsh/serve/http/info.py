@@ -123,9 +123,9 @@ def _fields(items: Sequence[Item], *, whole: bool) -> dict[str, Any]:
 
 def _homes(service: Service) -> list[Path]:
     """Folders that tell of the model: the one given and, for an export, those that the index lies in or notes."""
-    noted, around = service.index.noted(MODEL), getattr(service.index, "folder", None)
-    others = [] if around is None else [Path(around).absolute().parent]
-    others += [] if noted is None else [Path(noted)]
+    note, around = service.index.get_note(MODEL), service.index.folder
+    others = [] if around is None else [around.absolute().parent]
+    others += [] if note is None else [Path(note)]
     same = [one for one in others if holds_model(one) and model_fingerprint(one) == service.coder.fingerprint]
     return [service.model, *same]
 

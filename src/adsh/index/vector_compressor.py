@@ -1,4 +1,4 @@
-"""Features as the small vectors an index keeps: shortened by what the first ones given decided."""
+"""Compress features to the small vectors that an index stores."""
 
 from __future__ import annotations
 
@@ -18,39 +18,46 @@ from .validation import check_count, check_features
 _FEW_VECTORS = 256
 
 
-class Shortening:
-    """From features to small vectors, for one handle of an index."""
+class VectorCompressor:
+    """Compresses features for one handle of an index, by a projection that is fitted to the first features added."""
 
     def __init__(self, index: str) -> None:
         self._index = index
         self._projection: Projection | None = None
 
-    def __call__(
+    def compress(
         self,
         vectors: Any,
         count: int,
-        stored: Callable[[], bytes | None],
-        keep: Callable[[bytes], None] | None = None,
+        load: Callable[[], bytes | None],
+        save: Callable[[bytes], None] | None = None,
     ) -> NDArray[np.int8]:
-        """Small vectors (count, dimensions). `stored` reads the projection; `keep` stores one, where it may be made."""
+        """Return small vectors (count, dimensions).
+
+        Args:
+            vectors: features (count, d), or `StoredVectors`, which are small already.
+            count: how many vectors are expected.
+            load: reads the projection that the index stores.
+            save: stores a projection; None if none may be fitted now.
+        """
         if isinstance(vectors, StoredVectors):
             check_count("vectors", len(vectors.small), count)
             return vectors.small
         if self._projection is None:
-            self._projection = load_projection(stored())
+            self._projection = load_projection(load())
         width = None if self._projection is None else len(self._projection.mean)
         features = check_features(vectors, width, count)
         projection = self._projection
         if projection is None:
-            if keep is None:
+            if save is None:
                 raise InputError(f"{self._index} holds no vectors: add items with vectors= to re-rank by them")
             if count < _FEW_VECTORS:
                 warnings.warn(
-                    f"the first vectors given decide how all are shortened, and there are only {count}: "
+                    f"the first vectors given decide how all are compressed, and there are only {count}: "
                     f"add {_FEW_VECTORS} or more first",
                     AdshWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
             projection = Projection.fit(features)
-            keep(save_projection(projection))
+            save(save_projection(projection))
         return projection(features)

@@ -1,6 +1,7 @@
-"""Many short texts as one blob: what keys and metadata are in memory and in a snapshot.
+"""A column of short texts as one array of bytes: keys and metadata in memory and in a snapshot.
 
 Each text is UTF-8 followed by a NUL, so neighbours are decoded together and split: 100 keys cost a few microseconds.
+Unlike `data.texts`, a list of strings that grows, a column is fixed, can be mapped from a file and gathers by position.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..hamming.scan import ranges
 _AT_A_TIME = 1 << 15
 
 
-class Texts:
+class TextColumn:
     """Texts without NUL characters, by position."""
 
     __slots__ = ("blob", "offsets", "view")
@@ -28,15 +29,15 @@ class Texts:
         self.offsets = offsets  # (n + 1,) text i is blob[offsets[i] : offsets[i + 1] - 1]
 
     @classmethod
-    def of(cls, texts: Sequence[bytes]) -> Texts:
-        """These texts."""
+    def of(cls, texts: Sequence[bytes]) -> TextColumn:
+        """Build a column of these texts."""
         joined = b"\0".join([*texts, b""])
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)) + 1
         return cls(np.frombuffer(joined, dtype=np.uint8), _offsets(lengths))
 
     @classmethod
-    def joined(cls, blob: bytes, count: int) -> Texts:
-        """`count` texts with a NUL between each two."""
+    def split(cls, blob: bytes, count: int) -> TextColumn:
+        """Build a column of `count` texts that are separated by NULs."""
         octets = np.frombuffer(blob + b"\0", dtype=np.uint8)
         ends = np.flatnonzero(octets == 0)
         if len(ends) != count:
@@ -49,56 +50,52 @@ class Texts:
         return len(self.offsets) - 1
 
     def blob_of(self, position: int) -> bytes:
-        """One text as bytes, which may be no text at all where a file is damaged."""
+        """Return one text as bytes, which may be invalid UTF-8 if a file is damaged."""
         return bytes(self.view[int(self.offsets[position]) : int(self.offsets[position + 1]) - 1])
 
-    def parts(self) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        """What two equal lists of texts agree in: their bytes, and how many each text takes."""
-        return self.blob, self.lengths()
-
     def lengths(self) -> NDArray[Any]:
-        """How many bytes each text takes, its NUL included."""
+        """Return how many bytes each text takes, including its NUL."""
         lengths: NDArray[Any] = self.offsets[1:] - self.offsets[:-1]
         return lengths
 
     def run(self, start: int, stop: int) -> list[str]:
-        """The texts from `start` to before `stop`."""
+        """Return the texts from `start` up to, not including, `stop`."""
         if start == stop:
             return []
         first, end = self.offsets[start], self.offsets[stop]
         return str(self.view[first : end - 1], "utf-8").split("\0")
 
     def at(self, positions: NDArray[np.int64] | slice) -> list[str]:
-        """The texts at these positions."""
+        """Return the texts at these positions."""
         if isinstance(positions, slice):
             return self.run(positions.start, positions.stop)
         view = self.view
         starts, ends = self.offsets[positions].tolist(), (self.offsets[positions + 1] - 1).tolist()
         return [str(view[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
 
-    def take(self, positions: NDArray[Any]) -> Texts:
-        """New texts: those at these positions, each given once, in their order."""
+    def take(self, positions: NDArray[Any]) -> TextColumn:
+        """Return a new column of the texts at these positions, in their order."""
         offsets = np.zeros(len(positions) + 1, dtype=self.offsets.dtype)
-        for start in range(0, len(positions), _AT_A_TIME):  # in pieces: no column of lengths beside the offsets
-            some = positions[start : start + _AT_A_TIME].astype(np.int64)
-            offsets[start + 1 : start + 1 + len(some)] = self.offsets[some + 1] - self.offsets[some]
+        for start in range(0, len(positions), _AT_A_TIME):  # in pieces, to hold no second array of n lengths
+            at = positions[start : start + _AT_A_TIME].astype(np.int64)
+            offsets[start + 1 : start + 1 + len(at)] = self.offsets[at + 1] - self.offsets[at]
         np.cumsum(offsets, out=offsets)
         blob = np.empty(int(offsets[-1]), dtype=np.uint8)
         for start in range(0, len(positions), _AT_A_TIME):
-            some = positions[start : start + _AT_A_TIME]
-            ends = offsets[start : start + len(some) + 1]
-            blob[int(ends[0]) : int(ends[-1])] = self.blob[ranges(self.offsets[some], ends[1:] - ends[:-1])]
-        return Texts(blob, offsets)
+            at = positions[start : start + _AT_A_TIME]
+            ends = offsets[start : start + len(at) + 1]
+            blob[int(ends[0]) : int(ends[-1])] = self.blob[ranges(self.offsets[at], ends[1:] - ends[:-1])]
+        return TextColumn(blob, offsets)
 
 
-def joined(parts: list[Texts]) -> Texts:
-    """All texts, one part after the other; the list is emptied."""
-    if len(parts) == 1:
-        return parts.pop()
-    offsets = _offsets(np.concatenate([part.lengths() for part in parts]))
-    blobs = [part.blob for part in parts]
-    parts.clear()
-    return Texts(np.concatenate(blobs), offsets)
+def concatenate(columns: list[TextColumn]) -> TextColumn:
+    """Return the texts of all columns, one column after the other; the list is emptied."""
+    if len(columns) == 1:
+        return columns.pop()
+    offsets = _offsets(np.concatenate([column.lengths() for column in columns]))
+    blobs = [column.blob for column in columns]
+    columns.clear()
+    return TextColumn(np.concatenate(blobs), offsets)
 
 
 def _offsets(lengths: NDArray[Any]) -> NDArray[Any]:

@@ -29,9 +29,9 @@ from ..index import Index
 from ..models.fingerprint import model_fingerprint
 from ..models.info import model_info
 from ..utils.urls import is_address
-from .index_sink import PartsIntoIndex
-from .parquet_codes import CodedParts
-from .partitions import Partitioned
+from .index_sink import IndexSink
+from .parquet_codes import ParquetCodes
+from .partitions import PartitionedSource
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Job:
     """What every actor is given."""
 
     model: str  # its folder, or one that it was exported to, under the same path for all
-    source: Partitioned
+    source: PartitionedSource
     out: str
     bits: int
     fingerprint: str  # of the model, as an index records it: the same for what was exported of it
@@ -57,7 +57,7 @@ class Job:
     def of(
         cls,
         model: Path,
-        source: Partitioned,
+        source: PartitionedSource,
         out: str,
         *,
         runtime: str = "torch",
@@ -97,8 +97,8 @@ class _Actor:
         return open_coder(Path(self._job.model), self._job.runtime, self._job.device)
 
     @cached_property
-    def _parts(self) -> CodedParts:
-        return CodedParts(self._job.out, self._job.bits)
+    def _parts(self) -> ParquetCodes:
+        return ParquetCodes(self._job.out, self._job.bits)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         told: dict[str, list[Any]] = {"number": [], "items": [], "bad": [], "problem": []}
@@ -132,7 +132,7 @@ class _Actor:
                 bad.append(first_line(problem))
 
 
-def encode_by_ray(
+def encode_with_ray(
     job: Job,
     *,
     address: str | None = None,
@@ -152,7 +152,7 @@ def encode_by_ray(
         raise InputError(f"--gpus {gpus:g} with --runtime onnx, which codes on CPUs: leave out one of them")
     ray = _ray()
     started = time.perf_counter()
-    parts = CodedParts(job.out, job.bits)
+    parts = ParquetCodes(job.out, job.bits)
     found = parts.done()
     missing = [number for number in range(job.source.count) if number not in found]
     own = not ray.is_initialized()
@@ -161,7 +161,7 @@ def encode_by_ray(
     try:
         parts.begin({"model": job.fingerprint, "bits": job.bits, **job.source.told()})
         result = Result(job.source.count, len(found))
-        into = PartsIntoIndex(index, parts)
+        into = IndexSink(index, parts)
         into.put(found)
         if job.skip_bad:
             result.bad = [line for number in sorted(found) for line in parts.left_out(number)]
