@@ -92,10 +92,10 @@ def by_cluster(model, photos, out):
         coding = subprocess.Popen(
             command(*arguments, "--address", cluster.address), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        parts = ParquetCodes(str(out), BITS)
-        while len(parts.done()) < IMAGES // PARTITION // 4 and coding.poll() is None:
+        codes = ParquetCodes(str(out), BITS)
+        while len(codes.done()) < IMAGES // PARTITION // 4 and coding.poll() is None:
             time.sleep(0.01)
-        killed = kill_one_at_work(nodes, coding) | {"partitions_done_before": len(parts.done())}
+        killed = kill_one_at_work(nodes, coding) | {"partitions_done_before": len(codes.done())}
         print(killed, flush=True)
         told, problem = coding.communicate()
         assert coding.returncode == 0, problem

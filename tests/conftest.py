@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     After it come the files with the most tests, as pytest-xdist orders them unless told not to: see the Makefile.
     """
     count = Counter(item.path for item in items)
-    items.sort(key=lambda item: (item.path.name != "test_encode_ray.py", -count[item.path]))
+    items.sort(key=lambda item: (item.path.name != "test_ray.py", -count[item.path]))
 
 
 def _cpu_seconds() -> float:

@@ -59,7 +59,10 @@ INSTEAD = {
 }
 
 # Old public names, kept beside the new ones: "path under src: identifier".
-ALIASES: set[str] = set()
+ALIASES: set[str] = {
+    "src/adsh/index/base.py: adopt",
+    "src/adsh/index/base.py: noted",
+}
 
 
 def words(identifier: str) -> list[str]:

@@ -113,7 +113,7 @@ def test_coding_by_ray_prints_what_a_program_reads_and_no_password(adsh, blob_fi
 
     assert adsh(*TRAIN).status == 0
     monkeypatch.setattr(ray_encode, "encode_with_ray", coded)
-    opened = SimpleNamespace(noted=lambda _: "model")
+    opened = SimpleNamespace(get_note=lambda _: "model")
     monkeypatch.setattr(index, "open_index", lambda *_, **__: nullcontext(opened))
     into = ("--out", "c", "--index", "postgresql://me:secret@h/d")
     ended = adsh("encode", "model", "blobs.npz", "--engine", "ray", *into, "--json")

@@ -200,14 +200,16 @@ def test_what_was_added_and_removed_is_there_after_opening_again(place, codes):
     with adsh.open_index(place.location, bits=48, model="a model") as index:
         index.add(keys(400), codes)
         index.remove(keys(10, 10))
-        index.note("model", "over there")
+        index.set_note("model", "over there")
+        index.note("old name", "of the same method")
     kept = [i for i in range(400) if not 10 <= i < 20]
     with adsh.open_index(place.location) as index:
         assert len(index) == 390
         assert index.bits == 48
         assert index.model == "a model"
-        assert index.noted("model") == "over there"
-        assert index.noted("nothing") is None
+        assert index.get_note("model") == "over there"
+        assert index.get_note("nothing") is None
+        assert index.noted("old name") == "of the same method"
         far = plain.distances(codes[0], codes[kept], 48)
         assert answer(index.search(codes[:1], k=200)[0]) == expected(
             far, plain.top(far, 200), [f"item {i}" for i in kept]
@@ -343,7 +345,7 @@ def test_a_closed_handle_says_so_whatever_is_asked(place):
     index = adsh.open_index(place.location, bits=48)
     index.close()
     index.close()
-    asks = (lambda: index.get(["a"]), lambda: "a" in index, lambda: index.noted("x"), lambda: len(index),
+    asks = (lambda: index.get(["a"]), lambda: "a" in index, lambda: index.get_note("x"), lambda: len(index),
             lambda: index.add(["a"], random_codes(1)), lambda: index.search(random_codes(1)))  # fmt: skip
     for ask in asks:
         with pytest.raises(adsh.AdshError, match="closed"):
@@ -386,7 +388,8 @@ def test_vectors_of_another_index_can_be_taken_over(place, tmp_path):
     with adsh.open_index(tmp_path / "other", bits=48) as other:
         other.add(keys(300), random_codes(300, distinct=2), vectors=features)
         with adsh.open_index(place.location, bits=48) as index:
-            index.adopt(other.projection)
+            index.set_projection(other.projection)
+            index.adopt(other.projection)  # its old name; the second time does nothing
             index.add(keys(300), random_codes(300, distinct=2), vectors=other.stored_vectors(keys(300)))
             query = features[:1] + 0.1
             found = [one.search(random_codes(1), k=9, vectors=query, rerank=True)[0].keys for one in (index, other)]

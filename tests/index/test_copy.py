@@ -38,7 +38,7 @@ def test_a_copy_holds_and_finds_what_the_original_does(tmp_path, source, target)
     assert seen[-1] == (495, 495)
     with adsh.open_index(source.location) as old, adsh.open_index(target.location) as new:
         assert list(old.items()) == list(new.items())
-        assert (new.bits, new.model, new.noted("model")) == (20, "a model", "/models/m")
+        assert (new.bits, new.model, new.get_note("model")) == (20, "a model", "/models/m")
         assert done.vectors == new.has_vectors == (source.vectors and target.vectors)
         if done.vectors:
             found = [one.search(codes[:1], 30, vectors=features[:1], rerank=True)[0].keys for one in (old, new)]

@@ -277,7 +277,7 @@ def test_distinct_codes_are_counted_among_those_that_are_there(tmp_path):
 def test_a_closed_handle_says_so_whatever_is_asked(tmp_path):
     index = adsh.open_index(tmp_path / "i", bits=8)
     index.close()
-    for ask in (lambda: index.get(["a"]), lambda: "a" in index, lambda: index.noted("x"), lambda: len(index)):
+    for ask in (lambda: index.get(["a"]), lambda: "a" in index, lambda: index.get_note("x"), lambda: len(index)):
         with pytest.raises(adsh.AdshError, match="closed"):
             ask()
 

@@ -133,7 +133,7 @@ def test_a_user_whom_the_server_refuses_is_told_without_the_password(uri):
         index._milvus._secrets = ["geheim"]
         said = "Fail connecting: auth check failure, please check username and password are correct: me:geheim"
         refuses = pytest.raises(ServerError, match="refuses the user .*: check user, password or token")
-        with refuses as problem, index._milvus.explained():
+        with refuses as problem, index._milvus.translated_errors():
             raise MilvusException(message=said)
         assert "geheim" not in str(problem.value)
 

@@ -102,15 +102,15 @@ def _by_ray(job: Job, index: str | None, json: bool, **where: Any) -> None:
         with redirect_stdout(sys.stderr):  # where Ray tells of lost nodes; what is printed here stays a program's
             done = encode_with_ray(job, index=into, on_done=bar, **where)
     told = {
-        "codes": shown(job.out), "partitions": done.partitions, "there_before": done.found, "items": done.items,
+        "codes": shown(job.out), "partitions": done.partitions, "there_before": done.skipped, "items": done.items,
         "bits": job.bits, "seconds": round(done.seconds, 3),
-        **({"index": shown(index), "new_in_the_index": done.new} if index else {}),
+        **({"index": shown(index), "new_in_the_index": done.added} if index else {}),
     }  # fmt: skip
     if json:
-        as_json({**told, "unreadable": done.bad})
+        as_json({**told, "unreadable": done.unreadable})
         return
     facts({name.replace("_", " "): value for name, value in told.items()})
-    for line in done.bad:
+    for line in done.unreadable:
         print(f"  {line}")
 
 

@@ -1,1 +1,1 @@
-"""Collections too large for one machine: partitions, coded by Ray, into Parquet or an index."""
+"""Collections too large for one machine: partitions, encoded by Ray, written to Parquet or an index."""

@@ -1,6 +1,7 @@
-"""Coded partitions into an index, each once: which ones it holds is noted there, so that a stopped run goes on.
+"""Ingest encoded partitions into an index, each once.
 
-Keys that the index has already stay as they are: they may have been learned, with metadata that a network knows not.
+The index stores which partitions it contains, so that an interrupted run can continue. Keys that the index has already
+are left as they are: their codes may have been learned, and they may have metadata that an encoder does not know.
 """
 
 from __future__ import annotations
@@ -10,33 +11,33 @@ from collections.abc import Iterable
 from ..index import Index
 from .parquet_codes import ParquetCodes
 
-_NOTED = "partitions coded"  # and whose: several collections may go into one index
+_NOTE = "partitions coded"  # and the id of the collection: several may be ingested into one index
 
 
 class IndexSink:
-    """Puts partitions into an index; does nothing where there is none."""
+    """Ingests partitions into an index; does nothing if there is none."""
 
-    def __init__(self, index: Index | None, parts: ParquetCodes) -> None:
-        self._index, self._parts, self._note = index, parts, f"{_NOTED} {parts.id}"
-        noted = None if index is None else index.noted(self._note)
-        self._held = numbers_of(noted or "")
-        self.new = 0  # keys that the index did not have
+    def __init__(self, index: Index | None, codes: ParquetCodes) -> None:
+        self._index, self._codes, self._note = index, codes, f"{_NOTE} {codes.id}"
+        note = None if index is None else index.get_note(self._note)
+        self._ingested = parse_ranges(note or "")
+        self.added = 0  # keys that the index did not have
 
-    def put(self, numbers: Iterable[int]) -> None:
-        """Those that it does not hold yet."""
+    def ingest(self, numbers: Iterable[int]) -> None:
+        """Ingest those of these partitions that the index does not contain yet."""
         if self._index is None:
             return
-        for number in sorted(set(numbers) - self._held):
-            keys, codes = self._parts.read(number)
+        for number in sorted(set(numbers) - self._ingested):
+            keys, codes = self._codes.read(number)
             new = [at for at, item in enumerate(self._index.get(keys)) if item is None]
             if new:
-                self.new += self._index.add([keys[at] for at in new], codes[new])
-            self._held.add(number)
-            self._index.note(self._note, as_ranges(self._held))
+                self.added += self._index.add([keys[at] for at in new], codes[new])
+            self._ingested.add(number)
+            self._index.set_note(self._note, format_ranges(self._ingested))
 
 
-def as_ranges(numbers: Iterable[int]) -> str:
-    """Numbers as a short text: 0-57 60 62-63."""
+def format_ranges(numbers: Iterable[int]) -> str:
+    """Return numbers as a short text: 0-57 60 62-63."""
     ranges: list[list[int]] = []
     for number in sorted(numbers):
         if ranges and ranges[-1][1] == number - 1:
@@ -46,10 +47,10 @@ def as_ranges(numbers: Iterable[int]) -> str:
     return " ".join(f"{first}-{last}" if last > first else str(first) for first, last in ranges)
 
 
-def numbers_of(text: str) -> set[int]:
-    """The numbers of such a text."""
-    found: set[int] = set()
-    for one in text.split():
-        first, _, last = one.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
+def parse_ranges(text: str) -> set[int]:
+    """Return the numbers of a text that `format_ranges` wrote."""
+    numbers: set[int] = set()
+    for part in text.split():
+        first, _, last = part.partition("-")
+        numbers |= set(range(int(first), int(last or first) + 1))
+    return numbers

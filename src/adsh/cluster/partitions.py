@@ -1,6 +1,6 @@
-"""A huge source cut into partitions that are read far apart: by machines, and again after a stop.
+"""Split a large source into partitions that several machines read, now or after an interruption.
 
-What describes a partition is small and can be sent; whoever works on it reads its items where he is.
+The description of a partition is small and is sent to a worker; each worker reads its own items.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ..errors import FolderError, InputError
 from ..utils.storage import file_system, told_as
 from ..utils.urls import shown
 
-Named = tuple[str, Callable[[], Image.Image]]  # a key, and what reads its picture, or says why it cannot be read
+KeyedImage = tuple[str, Callable[[], Image.Image]]  # a key, and a function that reads its image or raises InputError
 
 
 class PartitionedSource(ABC):
-    """A source in numbered partitions."""
+    """A source split into numbered partitions."""
 
     source: str
 
@@ -38,17 +38,17 @@ class PartitionedSource(ABC):
         """How many partitions there are."""
 
     @abstractmethod
-    def read(self, number: int) -> Iterator[Named]:
-        """The items of a partition, in an order that is always the same."""
+    def read(self, number: int) -> Iterator[KeyedImage]:
+        """Yield the items of a partition, always in the same order."""
 
     @abstractmethod
-    def told(self) -> dict[str, Any]:
-        """What tells this source, cut like this, from another: compared when a run goes on."""
+    def describe(self) -> dict[str, Any]:
+        """Return what distinguishes this source and its partitions from others: compared when a run continues."""
 
 
 @dataclass
 class DatasetPartitions(PartitionedSource):
-    """Any source that `open_source` knows: a folder, a list, arrays. Everyone must see it under the same path."""
+    """Any source that `open_source` knows: a folder, a list, arrays. It must have the same path on every machine."""
 
     source: str
     root: str | None
@@ -60,28 +60,28 @@ class DatasetPartitions(PartitionedSource):
 
     @property
     def count(self) -> int:
-        """Ranges of items."""
+        """How many ranges of items there are."""
         return -(-len(self._dataset) // self.size)
 
-    def read(self, number: int) -> Iterator[Named]:
-        """A range of items."""
+    def read(self, number: int) -> Iterator[KeyedImage]:
+        """Yield a range of items."""
         keys = self._dataset.keys
         for at in range(number * self.size, min((number + 1) * self.size, len(keys))):
-            yield keys[at], partial(self._picture, at)
+            yield keys[at], partial(self._image, at)
 
-    def _picture(self, at: int) -> Image.Image:
+    def _image(self, at: int) -> Image.Image:
         pixels = np.asarray(self._dataset[at])
         if pixels.ndim != 3:
-            raise InputError(f"{self.source} holds features, not pictures: code it without --engine")
+            raise InputError(f"{self.source} holds features, not images: encode it without --engine")
         return Image.fromarray(pixels if pixels.shape[2] == 3 else pixels[:, :, 0])
 
-    def told(self) -> dict[str, Any]:
-        """Its keys."""
+    def describe(self) -> dict[str, Any]:
+        """Return the source, and a digest of its keys."""
         keys = self._dataset.keys
         return {"source": self.source, "size": self.size, "items": len(keys), "keys": _digest(keys)}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"source": self.source, "root": self.root, "size": self.size}  # whoever gets it opens it himself
+        return {"source": self.source, "root": self.root, "size": self.size}  # each worker opens the source itself
 
 
 @dataclass
@@ -100,45 +100,45 @@ class FilePartitions(PartitionedSource):
             with _reading(self.source):
                 found = filesystem.get_file_info(fs.FileSelector(base, recursive=True))
             self.paths = sorted(
-                one.path for one in found if one.is_file and PurePosixPath(one.path).suffix.lower() in SUFFIXES
+                info.path for info in found if info.is_file and PurePosixPath(info.path).suffix.lower() in SUFFIXES
             )
         if not self.paths:
             raise InputError(f"{shown(self.source)} holds no image files: give the address of a folder of images")
 
     @property
     def count(self) -> int:
-        """Slices of the list of files."""
+        """How many slices of the list of files there are."""
         return -(-len(self.paths) // self.size)
 
-    def read(self, number: int) -> Iterator[Named]:
-        """A slice of the files; the key is the path below the address."""
+    def read(self, number: int) -> Iterator[KeyedImage]:
+        """Yield a slice of the files; the key is the path below the address."""
         filesystem, base = _existing(self.source)
 
-        def picture(path: str) -> Image.Image:
+        def read_image(path: str) -> Image.Image:
             with _reading(path):
                 try:
                     with filesystem.open_input_stream(path) as stream:
                         content = stream.read()
                 except FileNotFoundError:
-                    raise InputError(f"{path} is gone since the files were listed: put it back") from None
-            return _decoded(content, path)
+                    raise InputError(f"{path} was deleted after the files were listed: restore it") from None
+            return _decode(content, path)
 
         for path in self.paths[number * self.size : (number + 1) * self.size]:
-            yield path.removeprefix(base).lstrip("/"), partial(picture, path)
+            yield path.removeprefix(base).lstrip("/"), partial(read_image, path)
 
-    def told(self) -> dict[str, Any]:
-        """The list of files."""
+    def describe(self) -> dict[str, Any]:
+        """Return the address, and a digest of the list of files."""
         return {"source": shown(self.source), "size": self.size, "items": len(self.paths), "files": _digest(self.paths)}
 
 
 @dataclass
 class ParquetPartitions(PartitionedSource):
-    """Parquet files with a column of keys and one of image files' bytes; a row group is a partition."""
+    """Parquet files with a column of keys and one with the bytes of image files; a row group is a partition."""
 
     source: str
     keys: str
     images: str
-    groups: list[tuple[str, int, int]] = field(default_factory=list)  # file, row group in it, rows
+    groups: list[tuple[str, int, int]] = field(default_factory=list)  # file, row group, its number of rows
 
     def __post_init__(self) -> None:
         if self.groups:
@@ -149,16 +149,16 @@ class ParquetPartitions(PartitionedSource):
         with _reading(self.source):
             info = filesystem.get_file_info(base)
             found = [info] if info.is_file else filesystem.get_file_info(fs.FileSelector(base, recursive=True))
-        for path in sorted(one.path for one in found if one.is_file and one.path.endswith(".parquet")):
+        for path in sorted(info.path for info in found if info.is_file and info.path.endswith(".parquet")):
             with _reading(path), filesystem.open_input_file(path) as file:
-                held = parquet.ParquetFile(file)
-                missing = {self.keys, self.images} - set(held.schema_arrow.names)
+                opened = parquet.ParquetFile(file)
+                missing = {self.keys, self.images} - set(opened.schema_arrow.names)
                 if missing:
                     raise InputError(
-                        f"{path} has no column {missing.pop()!r}: it has {', '.join(held.schema_arrow.names)}; name "
+                        f"{path} has no column {missing.pop()!r}: it has {', '.join(opened.schema_arrow.names)}; name "
                         "them with --key-column and --image-column"
                     )
-                rows = [held.metadata.row_group(group).num_rows for group in range(held.num_row_groups)]
+                rows = [opened.metadata.row_group(group).num_rows for group in range(opened.num_row_groups)]
                 self.groups += [(path, group, count) for group, count in enumerate(rows)]
         if not self.groups:
             raise InputError(
@@ -167,11 +167,11 @@ class ParquetPartitions(PartitionedSource):
 
     @property
     def count(self) -> int:
-        """Row groups."""
+        """How many row groups there are."""
         return len(self.groups)
 
-    def read(self, number: int) -> Iterator[Named]:
-        """The rows of a group."""
+    def read(self, number: int) -> Iterator[KeyedImage]:
+        """Yield the rows of a group."""
         from pyarrow import parquet
 
         path, group, _ = self.groups[number]
@@ -180,57 +180,65 @@ class ParquetPartitions(PartitionedSource):
             table = parquet.ParquetFile(file).read_row_group(group, columns=[self.keys, self.images])
         for row in table.to_pylist():
             key = str(row[self.keys])
-            yield key, partial(_decoded, row[self.images], f"{key} of {path}")
+            yield key, partial(_decode, row[self.images], f"{key} of {path}")
 
-    def told(self) -> dict[str, Any]:
-        """Its row groups."""
+    def describe(self) -> dict[str, Any]:
+        """Return the address, and a digest of its row groups."""
         rows = sum(count for _, _, count in self.groups)
         digest = _digest(f"{path}:{group}:{count}" for path, group, count in self.groups)
         return {"source": shown(self.source), "groups": len(self.groups), "items": rows, "rows": digest}
 
 
 def _digest(names: Iterable[str]) -> str:
-    """Of all names in their order: one more, or another, and every partition after it is another."""
+    """A digest of all names in their order: a name more or less changes every later partition."""
     digest = blake2b(digest_size=16)
     for name in names:
         digest.update(name.encode() + b"\0")
     return digest.hexdigest()
 
 
-def _decoded(content: Any, name: str) -> Image.Image:
+def _decode(content: Any, name: str) -> Image.Image:
     if isinstance(content, dict):
-        content = content.get("bytes")  # as Hugging Face's datasets keep images
+        content = content.get("bytes")  # as Hugging Face's datasets store images
     if not isinstance(content, bytes):
-        raise InputError(f"{name} has no bytes of an image file: name the column that has with --image-column")
+        raise InputError(f"{name} has no bytes of an image file: name the column that has them with --image-column")
     return Image.fromarray(decode(content, name=name))
 
 
 def partition_source(
     source: str, *, root: str | None = None, size: int = 1024, keys: str = "key", images: str = "image"
 ) -> PartitionedSource:
-    """The source at this name, path or address, cut into partitions of about `size` items."""
+    """Split a source into partitions.
+
+    Args:
+        source: a name, a path or an address.
+        root: where the files of a named source are.
+        size: about how many items a partition has; Parquet files are split by row groups instead.
+        keys: the column of a Parquet file with the keys.
+        images: the column of a Parquet file with the images.
+    """
     if size < 1:
         raise InputError(f"size={size}: give at least 1 item a partition")
     if source.endswith(".parquet") or source.startswith("parquet+"):
-        return ParquetPartitions(_for_all(source.removeprefix("parquet+")), keys, images)
+        return ParquetPartitions(_absolute(source.removeprefix("parquet+")), keys, images)
     if "://" in source:
         return FilePartitions(source, size)
-    if source in NAMED:  # even where a folder here has that name
+    if source in NAMED:  # even if there is a folder of that name
         return DatasetPartitions(
             source,
             root if source == "digits" else str(source_root(source, Path(root) if root else None).absolute()),
             size,
         )
-    return DatasetPartitions(_for_all(source), root and _for_all(root), size)
+    return DatasetPartitions(_absolute(source), root and _absolute(root), size)
 
 
-def _for_all(name: str) -> str:
-    """A path that means the same in every folder that others may work in; what is none is told when it is opened."""
+def _absolute(name: str) -> str:
+    """An absolute path, which means the same in every working folder; a name that does not exist stays as it is."""
     return str(Path(name).absolute()) if Path(name).exists() else name
 
 
 def _existing(address: str) -> tuple[Any, str]:
-    """The file system of an address, and the path there, which exists."""
+    """Return the file system of an address and the path there; raise if nothing exists there."""
     filesystem, path = file_system(address)
     from pyarrow import fs
 
@@ -243,6 +251,8 @@ def _existing(address: str) -> tuple[Any, str]:
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
-    """Not an InputError, which is about a picture and may be left out: a store that fails ends the run."""
-    with told_as(lambda why: FolderError(f"{shown(name)} cannot be read ({why}): check the address and the rights")):
+    """Raise FolderError, which ends the run: an InputError is about one image, which may be left out."""
+    with told_as(
+        lambda why: FolderError(f"{shown(name)} cannot be read ({why}): check the address and the permissions")
+    ):
         yield

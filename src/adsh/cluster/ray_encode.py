@@ -1,7 +1,7 @@
-"""A huge collection coded by many machines: its partitions through Ray Data, each by whichever actor is free.
+"""Encode a large collection on many machines: Ray Data distributes its partitions over actors.
 
-An actor that dies with its machine is replaced, and its partition done again by another; one that is done is a file,
-and is never done again.
+If an actor dies with its machine, another one takes over its partition. A finished partition is a file, and is never
+encoded again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from PIL import Image
 
-from ..encoders import onnx_package as onnx_folder
+from ..encoders import onnx_package
 from ..encoders.base import Coder, open_coder
 from ..errors import AdshError, InputError, MissingExtraError, ServerError, first_line
 from ..hamming.bits import bytes_for
@@ -35,20 +35,20 @@ from .partitions import PartitionedSource
 
 T = TypeVar("T")
 
-_AT_ONCE = 64  # pictures that go through the network together
+_BATCH = 64  # images per forward pass
 
 OnDone = Callable[[int, int], None]  # partitions done, of how many
 
 
 @dataclass(frozen=True)
 class Job:
-    """What every actor is given."""
+    """What every actor receives."""
 
-    model: str  # its folder, or one that it was exported to, under the same path for all
+    model: str  # its folder, or that of an export, with the same path on every machine
     source: PartitionedSource
     out: str
     bits: int
-    fingerprint: str  # of the model, as an index records it: the same for what was exported of it
+    fingerprint: str  # of the model, as an index records it; an export has the same
     runtime: str
     device: str | None
     skip_bad: bool
@@ -64,10 +64,19 @@ class Job:
         device: str | None = None,
         skip_bad: bool = False,
     ) -> Job:
-        """A job, with what the model's folder says of it."""
+        """Describe a job, with the bits and the fingerprint of the model.
+
+        Args:
+            model: the folder of the model or, with the runtime "onnx", of its export.
+            source: what to encode.
+            out: a folder or address for the codes.
+            runtime: "torch" or "onnx".
+            device: where the model runs; chosen automatically if None.
+            skip_bad: whether to leave out images that cannot be read.
+        """
         if runtime == "onnx":
-            about = onnx_folder.read(model)[1]
-            bits, fingerprint = about.bits, about.fingerprint
+            package = onnx_package.read(model)[1]
+            bits, fingerprint = package.bits, package.fingerprint
         else:
             bits, fingerprint = int(model_info(model)["bits"]), model_fingerprint(model)
         out = out if is_address(out) else str(Path(out).absolute())
@@ -76,60 +85,61 @@ class Job:
 
 @dataclass
 class Result:
-    """What a run did: `found` partitions were there already; `bad` are pictures that could not be read, then or now."""
+    """What a run did."""
 
     partitions: int
-    found: int
+    skipped: int  # partitions that were finished before
     items: int = 0
     seconds: float = 0.0
-    new: int = 0  # keys that the index did not have
-    bad: list[str] = field(default_factory=list)
+    added: int = 0  # keys that the index did not have
+    unreadable: list[str] = field(default_factory=list)  # a line for each image left out, now or before
 
 
 class _Actor:
-    """Codes partitions, with a model that it loads once."""
+    """Encodes partitions with a model that it loads once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
 
     @cached_property
-    def _coder(self) -> Coder:  # not in the constructor, whose errors Ray would wrap in its own
+    def _encoder(self) -> Coder:  # not in the constructor, whose errors Ray would wrap in its own
         return open_coder(Path(self._job.model), self._job.runtime, self._job.device)
 
     @cached_property
-    def _parts(self) -> ParquetCodes:
+    def _output(self) -> ParquetCodes:
         return ParquetCodes(self._job.out, self._job.bits)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        told: dict[str, list[Any]] = {"number": [], "items": [], "bad": [], "problem": []}
+        columns: dict[str, list[Any]] = {"number": [], "items": [], "unreadable": [], "problem": []}
         for number in batch["number"]:
             try:
-                items, bad = self._code(int(number))
+                items, unreadable = self._encode(int(number))
                 problem = ""
-            except AdshError as reason:  # a user's, to be told in one line
-                items, bad, problem = 0, [], first_line(reason)
-            for name, value in zip(told, (int(number), items, "\n".join(bad), problem), strict=True):
-                told[name].append(value)
-        return {name: np.array(values) for name, values in told.items()}
+            except AdshError as reason:  # a user's mistake, to be reported in one line
+                items, unreadable, problem = 0, [], first_line(reason)
+            for name, value in zip(columns, (int(number), items, "\n".join(unreadable), problem), strict=True):
+                columns[name].append(value)
+        return {name: np.array(values) for name, values in columns.items()}
 
-    def _code(self, number: int) -> tuple[int, list[str]]:
+    def _encode(self, number: int) -> tuple[int, list[str]]:
+        """Encode a partition, and return how many items it has and a line for each image left out."""
         keys: list[str] = []
-        bad: list[str] = []
+        unreadable: list[str] = []
         codes = [np.empty((0, bytes_for(self._job.bits)), dtype=np.uint8)]
-        for some in _batches(self._readable(number, bad), _AT_ONCE):
-            keys += [key for key, _ in some]
-            codes.append(self._coder.code([image for _, image in some]).codes)
-        self._parts.write(number, keys, np.concatenate(codes), bad)
-        return len(keys), bad
+        for batch in _batches(self._readable(number, unreadable), _BATCH):
+            keys += [key for key, _ in batch]
+            codes.append(self._encoder.code([image for _, image in batch]).codes)
+        self._output.write(number, keys, np.concatenate(codes), unreadable)
+        return len(keys), unreadable
 
-    def _readable(self, number: int, bad: list[str]) -> Iterator[tuple[str, Image.Image]]:
-        for key, picture in self._job.source.read(number):
+    def _readable(self, number: int, unreadable: list[str]) -> Iterator[tuple[str, Image.Image]]:
+        for key, read_image in self._job.source.read(number):
             try:
-                yield key, picture()
+                yield key, read_image()
             except InputError as problem:
                 if not self._job.skip_bad:
                     raise
-                bad.append(first_line(problem))
+                unreadable.append(first_line(problem))
 
 
 def encode_with_ray(
@@ -141,73 +151,82 @@ def encode_with_ray(
     index: Index | None = None,
     on_done: OnDone | None = None,
 ) -> Result:
-    """Codes every partition that is not done yet, on the cluster at `address` or on this machine.
+    """Encode every partition that is not finished yet.
 
-    actors    at most so many; one a CPU (or a GPU, with `gpus` for each) that the cluster has, unless given
-    index     also gets the codes of keys that it has not, partition by partition; what stopped in between goes on
+    Args:
+        job: what to encode, and how.
+        address: the Ray cluster; this machine if neither it nor $RAY_ADDRESS is given.
+        actors: how many actors to start at most; by default one per CPU, or per `gpus` GPUs, of the cluster.
+        gpus: how many GPUs each actor has.
+        index: also receives the codes of keys that it does not have, partition by partition.
+        on_done: called with the number of finished partitions, and of all.
+
+    Raises:
+        InputError: a value is wrong, the cluster cannot be reached, or an image cannot be read.
+        ServerError: the cluster failed; what is finished is kept.
     """
     if gpus < 0 or (actors is not None and actors < 1):
         raise InputError(f"--gpus {gpus}, --actors {actors}: give 0 or more GPUs, and 1 or more actors")
     if gpus and job.runtime == "onnx":
-        raise InputError(f"--gpus {gpus:g} with --runtime onnx, which codes on CPUs: leave out one of them")
+        raise InputError(f"--gpus {gpus:g} with --runtime onnx, which runs on CPUs: leave out one of them")
     ray = _ray()
     started = time.perf_counter()
-    parts = ParquetCodes(job.out, job.bits)
-    found = parts.done()
-    missing = [number for number in range(job.source.count) if number not in found]
-    own = not ray.is_initialized()
-    if missing and own:
-        _connect(ray, address)  # before the folder is claimed for this run
+    output = ParquetCodes(job.out, job.bits)
+    finished = output.done()
+    missing = [number for number in range(job.source.count) if number not in finished]
+    start_ray = bool(missing) and not ray.is_initialized()
+    if start_ray:
+        _connect(ray, address)  # before the folder is taken for this run
     try:
-        parts.begin({"model": job.fingerprint, "bits": job.bits, **job.source.told()})
-        result = Result(job.source.count, len(found))
-        into = IndexSink(index, parts)
-        into.put(found)
+        output.begin({"model": job.fingerprint, "bits": job.bits, **job.source.describe()})
+        result = Result(job.source.count, len(finished))
+        sink = IndexSink(index, output)
+        sink.ingest(finished)
         if job.skip_bad:
-            result.bad = [line for number in sorted(found) for line in parts.left_out(number)]
+            result.unreadable = [line for number in sorted(finished) for line in output.left_out(number)]
         report = on_done or (lambda done, total: None)
-        done = len(found)
+        done = len(finished)
         report(done, result.partitions)
-        for row in _coded(ray, job, missing, actors, gpus) if missing else ():
+        for row in _encode(ray, job, missing, actors, gpus) if missing else ():
             if row["problem"]:
                 raise InputError(str(row["problem"]))
             result.items += int(row["items"])
-            result.bad += [line for line in str(row["bad"]).split("\n") if line]
-            into.put([int(row["number"])])
+            result.unreadable += [line for line in str(row["unreadable"]).split("\n") if line]
+            sink.ingest([int(row["number"])])
             done += 1
             report(done, result.partitions)
     except ray.exceptions.RayError as problem:
         raise ServerError(
-            f"the Ray cluster could not go on ({_reason(problem)}): what is done is kept; give the same again to go on"
+            f"the Ray cluster failed ({_reason(problem)}): finished partitions are kept; repeat the command to continue"
         ) from None
     finally:
-        if missing and own:
+        if start_ray:
             ray.shutdown()
-    result.seconds, result.new = time.perf_counter() - started, into.new
+    result.seconds, result.added = time.perf_counter() - started, sink.added
     return result
 
 
-def _coded(ray: Any, job: Job, numbers: list[int], actors: int | None, gpus: float) -> Iterator[dict[str, Any]]:
-    """What the actors tell, partition by partition."""
+def _encode(ray: Any, job: Job, numbers: list[int], actors: int | None, gpus: float) -> Iterator[dict[str, Any]]:
+    """Encode these partitions on the cluster, and yield what the actors report of each."""
     resources = ray.cluster_resources()
-    there = int(resources.get("GPU", 0) / gpus) if gpus else int(resources.get("CPU", 1))
-    if not there:  # Ray would wait for them
+    available = int(resources.get("GPU", 0) / gpus) if gpus else int(resources.get("CPU", 1))
+    if not available:  # Ray would wait for them
         raise InputError(f"--gpus {gpus}: the cluster has {resources.get('GPU', 0):g} GPUs; give less, or leave it out")
-    most = max(1, min(actors or there, len(numbers)))
+    most = max(1, min(actors or available, len(numbers)))
     dataset = ray.data.from_items([{"number": number} for number in numbers], override_num_blocks=len(numbers))
-    coded = dataset.map_batches(
+    encoded = dataset.map_batches(
         _Actor,
         fn_constructor_args=(job,),
         batch_size=1,
         num_gpus=gpus or None,
         compute=ray.data.ActorPoolStrategy(min_size=1, max_size=most),
     )
-    rows: Iterator[dict[str, Any]] = iter(coded.iter_rows())
+    rows: Iterator[dict[str, Any]] = iter(encoded.iter_rows())
     return rows
 
 
 def _reason(problem: BaseException) -> str:
-    """What was raised in an actor, out of the pages that Ray tells of it."""
+    """The error that was raised in an actor, out of Ray's long message."""
     raised = re.search(r"^[\w.]*(Error|Exception)\b.*", str(problem), re.MULTILINE)
     return raised[0] if raised else first_line(problem)
 
@@ -217,20 +236,20 @@ def _connect(ray: Any, address: str | None) -> None:
     try:
         _reach(address)  # Ray itself would try for minutes
         ray.init(address=address, log_to_driver=False, include_dashboard=False, configure_logging=False)
-    except Exception as problem:  # of many classes, by what was not reached
-        at = f"a Ray cluster at {address}" if address else "Ray on this machine"
-        raise InputError(f"{at} cannot be used ({first_line(problem)}): check --address") from None
+    except Exception as problem:  # Ray raises many classes here
+        name = f"a Ray cluster at {address}" if address else "Ray on this machine"
+        raise InputError(f"{name} cannot be used ({first_line(problem)}): check --address") from None
 
 
 def _reach(address: str | None) -> None:
-    """Raises where nobody listens at an address that names a port."""
+    """Raise if nothing listens at an address that names a port."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would tell its makers of every run
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report every run to its makers
     try:
         import ray
         import ray.data
@@ -238,10 +257,10 @@ def _ray() -> Any:
         raise MissingExtraError("--engine ray needs Ray: pip install 'adsh[ray]'") from None
     ray.data.DataContext.get_current().enable_progress_bars = False
     for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told by who called
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the caller reports what matters
     return ray
 
 
 def _batches(items: Iterator[T], size: int) -> Iterator[list[T]]:
-    while some := list(itertools.islice(items, size)):
-        yield some
+    while batch := list(itertools.islice(items, size)):
+        yield batch
