@@ -2,136 +2,276 @@
 
 paper            as the paper says: V after every inner epoch, U by a fresh pass
 authors-matlab   as the authors' MATLAB program does: V once an outer iteration, sign(U) in S'U
-authors-pytorch  as the authors' PyTorch program does: V once an outer iteration, no reshuffling, images less their rim
+authors-pytorch  as the authors' PyTorch program does: V once an outer iteration, no reshuffling, center crops
 modern           the default: the best recipe found here, with values for each kind of network
 fast             the shortest run to what was the best published MAP on CIFAR-10
+
+A `Recipe` holds the paper's own values and three groups: `optimization`, `images` and `system`. Every value is also
+read and given by its flat name: `Recipe(lr=1e-3)`, `recipe.lr`. Files keep the flat names they have always had.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from math import inf
 from numbers import Integral, Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from .errors import InputError
 
-COMPILED = "reduce-overhead"  # the mode of torch.compile that pays
-RECORDED = "graph"  # nothing is compiled: a step is recorded on the GPU as it is, in a second, and replayed
-WORTH_COMPILING = 250_000  # items seen in training: fewer are seen sooner than a network is compiled
+COMPILE_MODE = "reduce-overhead"  # the mode of torch.compile that pays off
+CUDA_GRAPH = "graph"  # no compilation: the step is captured as a CUDA graph, in a second, and replayed
+COMPILE_MODES = (CUDA_GRAPH, "default", COMPILE_MODE, "max-autotune", "max-autotune-no-cudagraphs")
+MIN_ITEMS_TO_COMPILE = 250_000  # items seen in training: with fewer, compiling takes longer than it saves
+FROZEN_PREFIX = "frozen:"  # a network that is not trained, with an mlp on its features: see networks.frozen
+
+
+class _Checked:
+    """A dataclass whose values are checked and converted when it is created."""
+
+    def __post_init__(self) -> None:
+        for name in vars(self):
+            object.__setattr__(self, name, checked(name, getattr(self, name)))
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """The values of one run."""
+class OptimizerConfig(_Checked):
+    """How the network's weights are learned."""
 
-    gamma: float = 200.0  # weight of |v_i - u_i|^2, eq. (4)
-    soften: float = 0.0  # similar pairs aim at u.v = c (12 / c)^soften where c > 12; 0 for the paper's c
-    samples: int = 2000  # m, the size of Omega
-    outer: int = 50  # T_out
-    inner: int = 3  # T_in, epochs over Omega
-    batch_size: int = 64
-    parts: int = 1  # of a mini-batch, for the same bits in any number of processes; 1 for one a process
     optimizer: Literal["sgd", "adamw"] = "sgd"
+    """Plain SGD without momentum, or AdamW."""
     lr: float = 1e-3
-    head_lr: float = 1.0  # the last layer learns so many times faster
-    lr_end: float = 0.0  # where the schedules "log" and "cosine" end
+    """Learning rate."""
+    head_lr: float = 1.0
+    """How many times faster the last layer learns."""
+    lr_end: float = 0.0
+    """Learning rate at the end of the schedules "log" and "cosine"."""
     schedule: Literal["constant", "log", "tenth", "cosine"] = "constant"
-    warmup: float = 0.0  # of all steps, linear from 0
+    """How the learning rate falls; "tenth" divides it by 10 every 10 outer iterations."""
+    warmup: float = 0.0
+    """Share of all steps in which the learning rate rises linearly from 0."""
     weight_decay: float = 5e-4
-    codes_after: Literal["epoch", "outer"] = "outer"  # when V is updated
-    sweeps: int = 1  # over the bits of V at each update
-    collect: Literal["stale", "fresh"] = "stale"  # U as the batches left it, or by a pass in evaluation mode
-    signed: bool = False  # sign(U) in the S'U term of Q
-    reshuffle: bool = True  # new mini-batches every inner epoch
-    head_std: float | None = None  # last layer drawn from normal(0, head_std)
-    # for images
-    size: int = 0  # the side they are resized to, on the device; 0 for the network's own
-    enlarge: Literal["bilinear", "bicubic"] = "bilinear"  # how smaller images are brought to that side
-    centre: float = 1.0  # of the side: images are made larger by as much, and their centre is taken
-    fixed: int = 0  # blocks of an EfficientNet-Lite left as they are, from the image on; see networks.efficientnet_lite
-    start_size: int = 0  # a smaller side to begin with, for speed; 0 for none
-    start_share: float = 0.5  # of the outer iterations at that side
-    shift: float = 0.0  # moved by up to this share of the side, the edge repeated
-    flip: bool = False  # mirrored, every other time
-    crop: float = 0.0  # a random resized crop of at least this share of the area; 0 for none
-    mirror: bool = False  # an image is coded by the mean over it and its mirror image
-    # for speed and for steadier weights
-    ema: float = 0.0  # share kept of the averaged weights at each step; 0 for none
-    bf16: bool = False  # on a GPU
-    compile: bool | str = False  # on a GPU: a minute at first, then shorter steps; a mode of torch.compile; or "graph"
+    """Weight decay; with AdamW, not of biases and norms."""
+    head_std: float | None = None
+    """Draw the last layer from normal(0, head_std); None leaves the network's own initialization."""
+    ema_decay: float = 0.0
+    """Share of the averaged weights kept at each step; 0 for no averaging."""
 
-    def __post_init__(self) -> None:
-        for name, (fits, made, wanted) in _CHECKS.items():
-            value = getattr(self, name)
-            if not fits(value):
-                raise InputError(f"{name}={value!r}: give {wanted}")
-            object.__setattr__(self, name, made(value))
+
+@dataclass(frozen=True)
+class ImageConfig(_Checked):
+    """How images are resized and augmented. Networks on features ignore it."""
+
+    size: int = 0
+    """Side in pixels that the network works on; 0 for the network's own."""
+    interpolation: Literal["bilinear", "bicubic"] = "bilinear"
+    """How smaller images are enlarged to that side."""
+    center_crop_ratio: float = 1.0
+    """Images are resized to size / ratio, and their center is taken."""
+    frozen_blocks: int = 0
+    """Blocks of an EfficientNet-Lite that are not trained, counted from the image."""
+    shift: float = 0.0
+    """Augmentation: shift by up to this share of the side, repeating the edge."""
+    flip: bool = False
+    """Augmentation: flip every other image from left to right."""
+    crop: float = 0.0
+    """Augmentation: a random resized crop of at least this share of the area; 0 for none."""
+    flip_tta: bool = False
+    """Encode an image by the mean output over it and its mirror image."""
+
+
+@dataclass(frozen=True)
+class SystemConfig(_Checked):
+    """How a step is computed. The codes it leads to are the same up to rounding."""
+
+    bf16: bool = False
+    """Compute in bfloat16 on a GPU."""
+    compile: bool | str = False
+    """On a GPU: True, a mode of torch.compile, or "graph" to capture CUDA graphs without compiling."""
+    deterministic_shards: int = 1
+    """Compute a mini-batch in so many shards: the same bits in any number of processes. 1 for one a process."""
+
+
+@dataclass(frozen=True, init=False)
+class Recipe:
+    """The values of one training run: the paper's own, and those of three groups."""
+
+    gamma: float = 200.0
+    """Weight of |v_i - u_i|^2, eq. (4)."""
+    target_exponent: float = 0.0
+    """Similar pairs aim at u.v = c (12 / c)^target_exponent where c > 12; 0 for the paper's c."""
+    samples: int = 2000
+    """m, the size of Omega."""
+    outer: int = 50
+    """T_out, outer iterations."""
+    inner: int = 3
+    """T_in, epochs over Omega in each."""
+    batch_size: int = 64
+    """Items of a mini-batch."""
+    code_update_interval: Literal["epoch", "outer"] = "outer"
+    """Update V after every epoch over Omega, or once an outer iteration."""
+    sweeps: int = 1
+    """Sweeps over the bits of V at each update."""
+    refresh_outputs: Literal["stale", "fresh"] = "stale"
+    """Take U as the mini-batches left it, or by a pass in evaluation mode."""
+    use_sign_outputs: bool = False
+    """Put sign(U) in the S'U term of Q."""
+    reshuffle: bool = True
+    """Draw new mini-batches every inner epoch."""
+    optimization: OptimizerConfig = field(default_factory=OptimizerConfig)
+    """How the network's weights are learned."""
+    images: ImageConfig = field(default_factory=ImageConfig)
+    """How images are resized and augmented."""
+    system: SystemConfig = field(default_factory=SystemConfig)
+    """How a step is computed."""
+
+    def __init__(self, **values: Any) -> None:
+        """Take values by any of their names: the paper's own, the groups, and the flat names of the groups' values."""
+        groups = {group: values.pop(group, kind()) for group, kind in _GROUPS.items()}
+        own: dict[str, Any] = {}
+        changes: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
+        for name, value in _by_current_name(values).items():
+            group = _PLACES[name]
+            (own if group is None else changes[group])[name] = value
+        for each in fields(Recipe):
+            if each.name not in _GROUPS:
+                object.__setattr__(self, each.name, own.get(each.name, each.default))
+        for group, config in groups.items():
+            object.__setattr__(self, group, replace(config, **changes[group]))
         if self.schedule == "log" and not (self.lr > 0 and self.lr_end > 0):
             raise InputError(f"schedule='log' from lr={self.lr:g} to lr_end={self.lr_end:g}: both must be above 0")
 
+    def __getattr__(self, name: str) -> Any:
+        """Return a value of a group by its flat name."""
+        name = _RENAMED.get(name, name)
+        group = _PLACES.get(name)
+        if group is not None:
+            return getattr(getattr(self, group), name)
+        if name in _PLACES and name in self.__dict__:
+            return self.__dict__[name]
+        raise AttributeError(f"a recipe has no value {name!r}")
+
+    def replace(self, **values: Any) -> Recipe:
+        """Return a copy with these values, by any of their names, in place of its own."""
+        return replace(self, **values)
+
+    def saved(self) -> dict[str, Any]:
+        """Return all values under the flat names that files have."""
+        return {name: getattr(self, name) for name in _FILE_NAMES}
+
+    @classmethod
+    def load(cls, values: Mapping[str, Any]) -> Recipe:
+        """Return the recipe that a file holds; values that no longer exist are ignored."""
+        return cls(**{name: value for name, value in values.items() if name not in RETIRED})
+
     def target(self, bits: int) -> float:
-        """What u.v of a similar pair aims at, as a share of c."""
-        return float(min(1.0, (12 / bits) ** self.soften))
+        """Return what u.v of a similar pair aims at, as a share of c."""
+        return float(min(1.0, (12 / bits) ** self.target_exponent))
 
 
-def _whole(value: Any) -> bool:
+_GROUPS: dict[str, Any] = {"optimization": OptimizerConfig, "images": ImageConfig, "system": SystemConfig}
+_PLACES: dict[str, str | None] = {each.name: None for each in fields(Recipe) if each.name not in _GROUPS} | {
+    each.name: group for group, kind in _GROUPS.items() for each in fields(kind)
+}  # which group holds a value; None for the recipe itself
+_RENAMED = {
+    "soften": "target_exponent", "codes_after": "code_update_interval", "collect": "refresh_outputs",
+    "signed": "use_sign_outputs", "mirror": "flip_tta", "fixed": "frozen_blocks", "centre": "center_crop_ratio",
+    "enlarge": "interpolation", "ema": "ema_decay", "parts": "deterministic_shards",
+}  # fmt: skip  # earlier names, which are still accepted, and under which files hold the values
+RETIRED = ("start_size", "start_share")  # were values once: files may hold them
+_FILE_NAMES = (
+    "gamma", "soften", "samples", "outer", "inner", "batch_size", "parts", "optimizer", "lr", "head_lr", "lr_end",
+    "schedule", "warmup", "weight_decay", "codes_after", "sweeps", "collect", "signed", "reshuffle", "head_std",
+    "size", "enlarge", "centre", "fixed", "shift", "flip", "crop", "mirror", "ema", "bf16", "compile",
+)  # fmt: skip  # in the order they are written
+
+
+def current_names(names: Iterable[str]) -> set[str]:
+    """Return today's names of values that may be given by earlier ones."""
+    return {_RENAMED.get(name, name) for name in names}
+
+
+def _by_current_name(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values, checked, under today's names; an earlier name wins over today's."""
+    current: dict[str, Any] = {}
+    for given in sorted(values, key=_RENAMED.__contains__):
+        name = _RENAMED.get(given, given)
+        if name not in _PLACES:
+            raise InputError(f"{given!r} is not a value of a recipe")
+        current[name] = checked(name, values[given], given)
+    return current
+
+
+def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < inf
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
-# what fits, what is made of it, and what is asked for where it does not
-_Check = tuple[Callable[[Any], bool], Callable[[Any], Any], str]
-_COUNT: _Check = (lambda value: _whole(value) and value > 0, int, "a whole number of at least 1")
-_SIDE: _Check = (_whole, int, "a side in pixels, or 0")
-_AMOUNT: _Check = (_number, float, "a number of at least 0")
-_SHARE: _Check = (lambda value: _number(value) and value <= 1, float, "a share, 0 to 1")
-_SWITCH: _Check = (lambda value: isinstance(value, bool), _as_it_is, "True or False")
-_MODES = (RECORDED, "default", COMPILED, "max-autotune", "max-autotune-no-cudagraphs")  # ours, and torch.compile's
+_Check = tuple[Callable[[Any], bool], Callable[[Any], Any], str]  # is it valid, its conversion, what to give instead
+_COUNT: _Check = (lambda value: _is_whole(value) and value > 0, int, "a whole number of at least 1")
+_AMOUNT: _Check = (_is_number, float, "a number of at least 0")
+_SHARE: _Check = (lambda value: _is_number(value) and value <= 1, float, "a share, 0 to 1")
+_SWITCH: _Check = (lambda value: isinstance(value, bool), _unchanged, "True or False")
 _CHECKS: dict[str, _Check] = {
-    **dict.fromkeys(("samples", "outer", "inner", "batch_size", "sweeps", "parts"), _COUNT),
-    **dict.fromkeys(("size", "start_size"), _SIDE),
-    "fixed": (_whole, int, "a number of blocks, or 0"),
-    **dict.fromkeys(("gamma", "lr", "soften", "head_lr", "lr_end", "weight_decay"), _AMOUNT),
-    **dict.fromkeys(("start_share", "shift", "crop", "warmup", "ema"), _SHARE),
-    **dict.fromkeys(("signed", "reshuffle", "flip", "mirror", "bf16"), _SWITCH),
-    "centre": (lambda value: _number(value) and 0 < value <= 1, float, "a share above 0, up to 1"),
-    "head_std": (lambda value: value is None or _number(value), _as_it_is, "a number of at least 0, or None"),
+    **dict.fromkeys(("samples", "outer", "inner", "batch_size", "sweeps", "deterministic_shards"), _COUNT),
+    "size": (_is_whole, int, "a side in pixels, or 0"),
+    "frozen_blocks": (_is_whole, int, "a number of blocks, or 0"),
+    **dict.fromkeys(("gamma", "lr", "target_exponent", "head_lr", "lr_end", "weight_decay"), _AMOUNT),
+    **dict.fromkeys(("shift", "crop", "warmup", "ema_decay"), _SHARE),
+    **dict.fromkeys(("use_sign_outputs", "reshuffle", "flip", "flip_tta", "bf16"), _SWITCH),
+    "center_crop_ratio": (lambda value: _is_number(value) and 0 < value <= 1, float, "a share above 0, up to 1"),
+    "head_std": (lambda value: value is None or _is_number(value), _unchanged, "a number of at least 0, or None"),
     "compile": (
-        lambda value: isinstance(value, bool) or value in _MODES,
-        _as_it_is,
-        f"True, False or one of {', '.join(_MODES)}",
+        lambda value: isinstance(value, bool) or value in COMPILE_MODES,
+        _unchanged,
+        f"True, False or one of {', '.join(COMPILE_MODES)}",
     ),
 }
-for _name, _kind in get_type_hints(Recipe).items():
-    if get_origin(_kind) is Literal:
-        _CHECKS[_name] = (get_args(_kind).__contains__, str, f"one of {', '.join(get_args(_kind))}")
+for _kind in (Recipe, *_GROUPS.values()):
+    for _name, _type in get_type_hints(_kind).items():
+        if get_origin(_type) is Literal:
+            _CHECKS[_name] = (get_args(_type).__contains__, str, f"one of {', '.join(get_args(_type))}")
 
 
-# facts about the authors' programs: SGD without momentum, weight decay 5e-4, T_in 3, m 2000, batch 64
-_AUTHORS = Recipe()
+def checked(name: str, value: Any, given: str | None = None) -> Any:
+    """Return a value as the type it is kept in, or raise.
+
+    Args:
+        name: the value's name.
+        value: what was given for it.
+        given: the name it was given under, for the message.
+
+    Returns:
+        The value, converted.
+    """
+    is_valid, convert, instead = _CHECKS[name]
+    if not is_valid(value):
+        raise InputError(f"{given or name}={value!r}: give {instead}")
+    return convert(value)
+
 
 _PRESETS: dict[str, Recipe] = {
+    # The defaults are facts about the authors' programs: SGD without momentum, weight decay 5e-4, T_in 3, m 2000.
     # The paper tunes the rate in 1e-6 .. 1e-2 on validation and names none: 1e-3 is a start to tune from.
-    "paper": replace(_AUTHORS, samples=1000, batch_size=128, codes_after="epoch", collect="fresh"),
-    "authors-matlab": replace(_AUTHORS, lr=1e-4, lr_end=1e-6, schedule="log", signed=True, head_std=0.01),
-    "authors-pytorch": replace(_AUTHORS, lr=1e-3, schedule="tenth", reshuffle=False, centre=224 / 256),
+    "paper": Recipe(samples=1000, batch_size=128, code_update_interval="epoch", refresh_outputs="fresh"),
+    "authors-matlab": Recipe(lr=1e-4, lr_end=1e-6, schedule="log", use_sign_outputs=True, head_std=0.01),
+    "authors-pytorch": Recipe(lr=1e-3, schedule="tenth", reshuffle=False, center_crop_ratio=224 / 256),
     "modern": Recipe(
-        samples=8192, outer=66, inner=1, batch_size=256, optimizer="adamw", lr=1e-3, schedule="cosine",
-        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.998, bf16=True, compile=COMPILED,
+        samples=8192, outer=66, inner=1, batch_size=256, optimizer="adamw", lr=1e-3, schedule="cosine", warmup=0.1,
+        weight_decay=0.05, ema_decay=0.998, shift=0.125, flip=True, flip_tta=True, bf16=True, compile=COMPILE_MODE,
     ),
-    # Not compiled: that takes 50 s and gains a few. `adsh train --compile` does where runs follow one another.
+    # Not compiled: that takes 50 s and saves a few. `adsh train --compile` does, for runs that follow one another.
     "fast": Recipe(
-        samples=8192, outer=26, inner=1, batch_size=256, optimizer="adamw", lr=6e-4, schedule="cosine",
-        warmup=0.1, weight_decay=0.05, shift=0.125, flip=True, mirror=True, ema=0.975, bf16=True, compile=RECORDED,
+        samples=8192, outer=26, inner=1, batch_size=256, optimizer="adamw", lr=6e-4, schedule="cosine", warmup=0.1,
+        weight_decay=0.05, ema_decay=0.975, shift=0.125, flip=True, flip_tta=True, bf16=True, compile=CUDA_GRAPH,
     ),
 }  # fmt: skip
 
@@ -139,17 +279,17 @@ _PRESETS: dict[str, Recipe] = {
 _MULTI_LABEL: dict[str, dict[str, Any]] = {
     "paper": {"samples": 2000, "inner": 5},
     "authors-matlab": {"lr": 10**-4.5},
-    "modern": {"sweeps": 3, "soften": 0.25},
-    "fast": {"sweeps": 3, "soften": 0.25, "fixed": 0},  # blocks left as they are cost .016 there
+    "modern": {"sweeps": 3, "target_exponent": 0.25},
+    "fast": {"sweeps": 3, "target_exponent": 0.25, "frozen_blocks": 0},  # frozen blocks cost .016 there
 }
-# Many label sets on features are soon learned by heart. Methods that learn from pairs alone lose by it: decision 16.
+# Many label sets on features are soon memorized. Methods that learn from pairs alone lose by it: decision 16.
 _MULTI_LABEL_ON_FEATURES: dict[str, dict[str, Any]] = {
     "adsh": {"weight_decay": 1.0, "gamma": 2000.0},
     "classifier": {"weight_decay": 1.0},
 }
 _SMALL: dict[str, Any] = {
     "samples": 2000, "batch_size": 64, "weight_decay": 1e-4,
-    "shift": 0.0, "flip": False, "mirror": False, "ema": 0.0, "bf16": False, "compile": False,
+    "shift": 0.0, "flip": False, "flip_tta": False, "ema_decay": 0.0, "bf16": False, "compile": False,
 }  # fmt: skip
 _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "linear"): {**_SMALL, "outer": 50, "inner": 2, "lr": 1e-2},
@@ -157,30 +297,40 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
     ("modern", "efficientnet_lite2"): {"outer": 44, "size": 224, "lr": 4e-4},
     ("modern", "alexnet"): {"outer": 120, "lr": 4e-4},
-    **{("fast", f"efficientnet_lite{i}"): {"size": 128, "enlarge": "bicubic", "fixed": 3} for i in range(3)},
-    ("fast", "dsh_net"): {"outer": 100, "batch_size": 64, "lr": 3e-3},  # has no weights to start from
+    **{
+        ("fast", f"efficientnet_lite{i}"): {"size": 128, "interpolation": "bicubic", "frozen_blocks": 3}
+        for i in range(3)
+    },
+    ("fast", "dsh_net"): {"outer": 100, "batch_size": 64, "lr": 3e-3},  # has no pre-trained weights
     ("fast", "linear"): {**_SMALL, "outer": 15, "lr": 1e-2},
     ("fast", "mlp"): {**_SMALL, "outer": 15, "lr": 6e-3},
     ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},
 }
 
 PRESETS = tuple(_PRESETS)
-PREFIX = "frozen:"  # of networks that stay as they are, with an mlp on their features: see networks.frozen
 
 
 def recipe(preset: str, network: str, *, multi_label: bool = False, method: str = "adsh", **given: Any) -> Recipe:
-    """The preset's values for this network and method, with those given (not None) in their place."""
+    """Return the preset's values for this network and method, with those given (not None) in their place.
+
+    Args:
+        preset: one of `PRESETS`.
+        network: the network's name; that of a frozen network counts as "mlp", which is what is trained.
+        multi_label: whether some items have several labels.
+        method: "adsh", or the name of another method that trains a network.
+        **given: values of `Recipe` by their flat names.
+
+    Returns:
+        The values of one run.
+    """
     if preset not in _PRESETS:
         raise InputError(f"preset={preset!r}: choose one of {', '.join(PRESETS)}")
-    unknown = set(given) - {field.name for field in fields(Recipe)}
-    if unknown:
-        raise InputError(f"{unknown.pop()!r} is not a value of a recipe")
-    if network.startswith(PREFIX):
-        network = "mlp"  # is what is trained
+    if network.startswith(FROZEN_PREFIX):
+        network = "mlp"
     values = dict(_BY_NETWORK.get((preset, network), {}))
     if multi_label:
         values.update(_MULTI_LABEL.get(preset, {}))
         if preset in ("modern", "fast") and network in ("linear", "mlp"):
             values.update(_MULTI_LABEL_ON_FEATURES.get(method, {}))
-    values.update({name: value for name, value in given.items() if value is not None})
+    values.update(_by_current_name({name: value for name, value in given.items() if value is not None}))
     return replace(_PRESETS[preset], **values)

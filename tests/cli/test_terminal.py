@@ -38,9 +38,9 @@ FACTS = {
 
 def test_training_shows_what_was_chosen_and_a_bar(terminal):
     screen, bar = terminal(), TrainingBar()
-    bar.started(FACTS)
-    bar({"outer": 3, "loss": 0.5, "rows": 7, "seconds": 1.0, "items_per_second": 100.0})
-    bar.phase("writing")
+    bar.on_start(FACTS)
+    bar.on_iteration({"outer": 3, "loss": 0.5, "rows": 7, "seconds": 1.0, "items_per_second": 100.0})
+    bar.on_phase("writing")
     bar.close()
     text = screen.getvalue()
     for said in ("device cpu (there is no GPU)", "weights of ours", "1,234 images, 3 label sets, 24 bits",
@@ -78,8 +78,8 @@ def test_elsewhere_a_line_comes_now_and_then(monkeypatch, capsys):
     monkeypatch.setattr("adsh.cli.show._QUIET", -1.0)
     reading, training = ReadingBar(), TrainingBar()
     reading(3, 9)
-    training.started(FACTS)
-    training({"outer": 4, "loss": 0.5, "rows": 7, "seconds": 1.0, "items_per_second": 100.0})
+    training.on_start(FACTS)
+    training.on_iteration({"outer": 4, "loss": 0.5, "rows": 7, "seconds": 1.0, "items_per_second": 100.0})
     said = capsys.readouterr().err
     assert "adsh: reading 3/9\n" in said
     assert "adsh: iteration 4/5  loss 0.5000" in said

@@ -32,4 +32,4 @@ def outputs(m: int, bits: int, rng: np.random.Generator, saturated: bool = False
 
 def draw(table, m: int, rng: np.random.Generator) -> np.ndarray:
     """Omega, or all there is to sample from where that is less."""
-    return table.draw(min(m, table.askers), rng)
+    return table.draw(min(m, table.num_sampleable), rng)

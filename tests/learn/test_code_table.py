@@ -193,19 +193,19 @@ def test_omega_is_drawn_without_replacement_from_the_labelled_alone(labelled_sha
     labels = np.where(rng.random(1000) < labelled_share, np.arange(1000) % 2, -1)
     labels[:2] = 0, 1
     table = CodeTable(labels, 8)
-    assert table.askers == (labels >= 0).sum()
-    m = min(m, table.askers)
+    assert table.num_sampleable == (labels >= 0).sum()
+    m = min(m, table.num_sampleable)
     seen = np.zeros(1000)
     for _ in range(40):
         omega = table.draw(m, rng)
         assert len(np.unique(omega)) == len(omega) == m
         assert (labels[omega] >= 0).all()
         seen[omega] += 1
-    mean, expected = seen[labels >= 0].mean(), 40 * m / table.askers
+    mean, expected = seen[labels >= 0].mean(), 40 * m / table.num_sampleable
     assert mean == pytest.approx(expected)
     assert seen[labels >= 0].std() < 2 * np.sqrt(expected) + 1e-9  # no point is favoured
     with pytest.raises(InputError, match="were asked for"):
-        table.draw(table.askers + 1, rng)
+        table.draw(table.num_sampleable + 1, rng)
 
 
 def test_many_label_sets_go_through_blocks_with_the_same_result(monkeypatch):

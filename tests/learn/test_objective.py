@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from adsh.learn import CodeTable
-from adsh.learn.objective import Terms, gradient, loss
+from adsh.learn.objective import ObjectiveTerms, gradient, loss
 
 from ..reference import paper
 from .cases import draw, labelled, outputs
@@ -43,7 +43,7 @@ def test_loss_and_gradient_equal_the_double_sum_in_float64(separate):
     S = paper.weighted(paper.similarity(query_hot[omega], hot))
     V = torch.tensor(table.dense(), dtype=torch.float64)
 
-    terms = Terms.of(table, omega, gamma, dtype=torch.float64)
+    terms = ObjectiveTerms.of(table, omega, gamma, dtype=torch.float64)
     u = torch.tensor(U, requires_grad=True)
     codes = None if separate else V[omega]
     value, expected = double_sum(u, V, torch.tensor(S), codes, gamma)
@@ -68,7 +68,7 @@ def test_the_gradient_in_float32_holds_for_ten_million_points():
 
     omega = rng.choice(n, m, replace=False)
     U = torch.tensor(outputs(m, bits, rng), dtype=torch.float32)
-    got = gradient(U, Terms.of(table, omega, 200.0)) * m * float(n)
+    got = gradient(U, ObjectiveTerms.of(table, omega, 200.0)) * m * float(n)
 
     similar = torch.tensor(labels[omega][:, None] == labels)
     r = float(similar.sum()) / float((~similar).sum())
@@ -84,7 +84,7 @@ def test_a_part_of_the_queries_has_the_terms_of_its_own():
     table = CodeTable(np.arange(40) % 4, 8)
     omega = draw(table, 10, rng)
     table.update(omega, outputs(10, 8, rng), 1.0)
-    terms, part = Terms.of(table, omega, 1.0), torch.tensor([3, 7])
+    terms, part = ObjectiveTerms.of(table, omega, 1.0), torch.tensor([3, 7])
     U = torch.tensor(outputs(10, 8, rng), dtype=torch.float32)
     whole = gradient(U, terms)[part] * 10
     assert torch.allclose(gradient(U[part], terms[part]) * 2, whole, atol=1e-5)
@@ -93,7 +93,7 @@ def test_a_part_of_the_queries_has_the_terms_of_its_own():
 def test_terms_are_the_slope_of_the_loss():
     rng = np.random.default_rng(4)
     table = CodeTable(np.arange(20) % 3, 6)
-    terms = Terms.of(table, draw(table, 7, rng), 2.0, dtype=torch.float64)
+    terms = ObjectiveTerms.of(table, draw(table, 7, rng), 2.0, dtype=torch.float64)
     U = torch.tensor(outputs(7, 6, rng), requires_grad=True)
     loss(U, terms).backward()
     assert torch.allclose(terms(U.detach()), U.grad)
@@ -104,7 +104,7 @@ def test_eq_3_has_no_codes_of_queries():
     table = CodeTable(np.arange(40) % 4, 8, queries=np.arange(12) % 4)
     omega = draw(table, 10, rng)
     table.update(omega, outputs(10, 8, rng), 0.0)
-    terms, part = Terms.of(table, omega, 0.0), torch.tensor([3, 7])
+    terms, part = ObjectiveTerms.of(table, omega, 0.0), torch.tensor([3, 7])
     assert terms.codes is None
     assert terms[part].codes is None
     assert torch.equal(terms[part].sums, terms.sums[part])

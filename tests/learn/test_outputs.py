@@ -6,7 +6,7 @@ import torch
 
 from adsh.errors import InputError
 from adsh.learn import CodeTable
-from adsh.learn.outputs import Outputs, OutputsThere, load_kernels, outputs_of
+from adsh.learn.outputs import DeviceOutputs, Outputs, as_outputs, load_kernels
 
 from .cases import outputs
 
@@ -20,7 +20,7 @@ def drawn(count):
 
 def in_every_way(U, groups, device):
     there = torch.as_tensor(U, device=device)
-    return outputs_of(U, groups, 5), outputs_of(there, groups, 5), OutputsThere(there, groups)
+    return as_outputs(U, groups, 5), as_outputs(there, groups, 5), DeviceOutputs(there, groups)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -67,18 +67,18 @@ def test_kernels_are_loaded_without_a_trace(device):
 
 def test_another_shape_is_refused():
     with pytest.raises(InputError, match=r"shape \(3, 2\), but 4 sampled points of 2 bits need \(4, 2\)"):
-        outputs_of(np.zeros((3, 2)), np.zeros(4, np.int64), 2)
+        as_outputs(np.zeros((3, 2)), np.zeros(4, np.int64), 2)
 
 
 def test_arrays_stay_with_numpy():
-    assert type(outputs_of(np.zeros((3, 2)), np.zeros(3, np.int64), 2)) is Outputs
+    assert type(as_outputs(np.zeros((3, 2)), np.zeros(3, np.int64), 2)) is Outputs
 
 
 @pytest.mark.parametrize("there", [False, True])
 def test_torch_outputs_are_taken_as_numpy_ones_are(there, monkeypatch):
     if there:  # as on a GPU
         monkeypatch.setattr(
-            "adsh.learn.code_table.outputs_of", lambda given, at, bits: OutputsThere(given.detach(), at)
+            "adsh.learn.code_table.as_outputs", lambda given, at, bits: DeviceOutputs(given.detach(), at)
         )
     rng = np.random.default_rng(6)
     labels, a_codes = np.arange(300) % 3, []
@@ -86,7 +86,7 @@ def test_torch_outputs_are_taken_as_numpy_ones_are(there, monkeypatch):
     for _ in range(4):
         omega, U = rng.choice(300, 64, replace=False), outputs(64, 8, rng)
         with monkeypatch.context() as undone:
-            undone.setattr("adsh.learn.code_table.outputs_of", outputs_of)
+            undone.setattr("adsh.learn.code_table.as_outputs", as_outputs)
             J = table.update(omega, U, 60.0)
         assert other.update(torch.tensor(omega), torch.tensor(U, requires_grad=True), 60.0) == pytest.approx(J)
         a_codes.append(len(table.rows))

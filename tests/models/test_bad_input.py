@@ -65,7 +65,7 @@ def test_data_that_cannot_be_used_is_refused_before_training(blobs, changed, sai
 
 
 def test_more_samples_than_points_are_told_and_taken_as_all(blobs):
-    with pytest.warns(AdshWarning, match="samples=1000 is more than the 300"):
+    with pytest.warns(AdshWarning, match="samples=1000, but only 300 points can be sampled"):
         model = quick(samples=1000, outer=1).fit(*blobs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -20,7 +20,7 @@ from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
 from adsh.methods import create
 from adsh.networks import create_network
-from adsh.train.distributed import World
+from adsh.train.distributed import ProcessGroup
 from adsh.train.launch import leave
 
 OPTIONS: dict[str, Any] = {"outer": 4, "samples": 90, "batch_size": 32, "progress": False}
@@ -170,24 +170,26 @@ def left_by(model: Any) -> dict[str, np.ndarray]:
     return {"codes": model.database_codes_, "loss": np.array([r["loss"] for r in model.history_]), **weights}
 
 
-def _mistakes(world: World) -> None:
+def _mistakes(group: ProcessGroup) -> None:
     """What one process finds wrong is told to all."""
 
     def refuse() -> None:
         raise InputError("the first says no")
 
     with pytest.raises(InputError, match="the first says no"):
-        world.from_first(refuse)
-    assert world.from_first(lambda: world.rank) == 0
+        group.broadcast_from_rank0(refuse)
+    assert group.broadcast_from_rank0(lambda: group.rank) == 0
     features, labels = points()
-    with pytest.raises(TrainingError, match="other data"):
-        adsh.ADSH(12, **SMALL).fit(features + world.rank, labels)
-    with pytest.raises(InputError, match=f"parts=3 in {world.size} processes: give a multiple of {world.size}"):
+    with pytest.raises(TrainingError, match="different data"):
+        adsh.ADSH(12, **SMALL).fit(features + group.rank, labels)
+    with pytest.raises(
+        InputError, match=f"deterministic_shards=3 in {group.size} processes: give a multiple of {group.size}"
+    ):
         adsh.ADSH(12, **{**SMALL, "recipe": {"parts": 3}}).fit(features, labels)
     table = CodeTable(labels, 12)
-    table.update(np.arange(9), np.tanh(np.random.default_rng(world.rank).normal(size=(9, 12))), 200.0)
+    table.update(np.arange(9), np.tanh(np.random.default_rng(group.rank).normal(size=(9, 12))), 200.0)
     with pytest.raises(TrainingError, match="no longer hold the same codes"):
-        world.check_codes(table)
+        group.assert_equal_codes(table)
 
 
 def run_cases(rank: int, size: int, folder: Path, cases: list[str]) -> None:
@@ -200,6 +202,6 @@ def run_cases(rank: int, size: int, folder: Path, cases: list[str]) -> None:
     for case in cases:
         np.savez(folder / f"{case}-{size}-{rank}.npz", **ended(case))
     given_in_parts(checkpoints=folder / f"checkpoints-{size}")
-    _mistakes(World.now())
+    _mistakes(ProcessGroup.current())
     dist.destroy_process_group()
     leave()  # as `adsh train` does: threads of torch's have aborted processes on the way out

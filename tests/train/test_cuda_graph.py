@@ -14,7 +14,7 @@ from adsh.errors import AdshWarning
 from adsh.networks import create_network
 from adsh.networks.class_lookup import Lookup
 from adsh.networks.timm import TimmNetwork
-from adsh.train.cuda_graph import Recorded, can_be_recorded
+from adsh.train.cuda_graph import CapturedNetwork, can_be_captured
 from adsh.train.step import Step
 
 CPU = torch.device("cpu")
@@ -40,21 +40,21 @@ class Fake:
 def prepared(monkeypatch):
     """A step on a CPU that thinks it may record, and prepares for batches of these sizes."""
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
-    monkeypatch.setattr("adsh.train.step.Recorded", Fake)
+    monkeypatch.setattr("adsh.train.step.CapturedNetwork", Fake)
     monkeypatch.setattr(Fake, "closed", 0)
 
-    def prepare(*sizes):
+    def warm_up(*sizes):
         network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 6), torch.nn.BatchNorm1d(6))
         step = Step(network, Recipe(outer=1, inner=1, compile="graph"), 1, CPU)
-        step._records = True
+        step._captures = True
         before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         for size in sizes:
-            step.prepare(torch.rand(size, 3, 2, 2), 0, size)
+            step.warm_up(torch.rand(size, 3, 2, 2), size)
         assert all(torch.equal(tensor, before[name]) for name, tensor in network.state_dict().items())
         assert all(p.grad is None for p in network.parameters())
         return step
 
-    return prepare
+    return warm_up
 
 
 def test_what_is_recorded_leaves_no_trace_and_is_given_back(prepared):
@@ -66,13 +66,13 @@ def test_what_is_recorded_leaves_no_trace_and_is_given_back(prepared):
 
 
 @pytest.mark.parametrize("problem", [RuntimeError("no stream"), torch.OutOfMemoryError("full")])
-def test_where_nothing_can_be_recorded_steps_are_taken_as_they_are(prepared, monkeypatch, problem):
+def test_where_nothing_can_be_captured_steps_are_taken_as_they_are(prepared, monkeypatch, problem):
     class Failing(Fake):
         def __init__(self, network, inputs, *, bf16):
             super().__init__(network, inputs, bf16=bf16)
             raise problem
 
-    monkeypatch.setattr("adsh.train.step.Recorded", Failing)
+    monkeypatch.setattr("adsh.train.step.CapturedNetwork", Failing)
     with pytest.warns(AdshWarning, match=rf"CUDA graphs do not work here \({problem}\): steps take longer"):
         step = prepared(4)
     assert step._forward is step.network
@@ -128,7 +128,7 @@ class _Written(torch.autograd.Function):
 
 def test_a_recording_gives_outputs_that_stay_and_leaves_the_network_as_it_was(records):
     network, images = torch.nn.Linear(3, 6), torch.rand(4, 3)
-    recorded = Recorded(network, images, bf16=False)
+    recorded = CapturedNetwork(network, images, bf16=False)
     one, other = recorded(images), recorded(2 * images)
     assert torch.equal(one, network(images))  # the second did not write over it
     assert not torch.equal(one, other)
@@ -145,7 +145,7 @@ def test_a_recording_that_fails_puts_the_stream_back(records, monkeypatch):
 
     monkeypatch.setattr(torch.cuda, "make_graphed_callables", fail)
     with pytest.raises(RuntimeError, match="not permitted"):
-        Recorded(torch.nn.Linear(3, 6), torch.rand(4, 3), bf16=False)
+        CapturedNetwork(torch.nn.Linear(3, 6), torch.rand(4, 3), bf16=False)
     assert records == ["its own"]
 
 
@@ -159,8 +159,8 @@ def test_a_recording_that_fails_puts_the_stream_back(records, monkeypatch):
 def test_only_networks_that_are_known_and_only_the_first_gpu_record(monkeypatch, name, device, current, can):
     monkeypatch.setattr(torch.cuda, "current_device", lambda: current)
     network = create_network(name, 6, (32, 32, 3) if name == "dsh_net" else (4,))
-    assert can_be_recorded(network, torch.device(device)) is can
-    assert can_be_recorded(Lookup(network, 6, 8), torch.device(device)) is can
+    assert can_be_captured(network, torch.device(device)) is can
+    assert can_be_captured(Lookup(network, 6, 8), torch.device(device)) is can
     assert not TimmNetwork.replays
 
 

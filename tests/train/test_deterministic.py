@@ -73,12 +73,12 @@ class OwnNoise(nn.Module):
 
 
 def test_random_numbers_that_parts_cannot_share_are_refused():
-    with pytest.raises(InputError, match="draws random numbers that parts cannot share: use torch's dropout"):
+    with pytest.raises(InputError, match="draws random numbers that shards cannot share: use torch's dropout"):
         fitted(4, OwnNoise())
 
 
 def test_parts_are_for_a_cpu():
-    with pytest.raises(InputError, match="parts=4 on meta: give device cpu, or leave parts out"):
+    with pytest.raises(InputError, match="deterministic_shards=4 on meta: give device cpu, or leave it out"):
         fitted(4, device="meta")
 
 

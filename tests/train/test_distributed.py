@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from adsh.errors import InputError
-from adsh.train.batch_sync import WholeBatch
-from adsh.train.distributed import World
+from adsh.train.batch_sync import BatchSync
+from adsh.train.distributed import ProcessGroup
 
 from .. import forked
 from .distributed_cases import CASES, EXACT, ended, given_in_parts, left_by
@@ -82,37 +82,37 @@ def same_bits(run: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
 def test_shares_are_in_order_and_cover_every_row_once():
     for size in (1, 2, 3, 4, 7):
         for count in range(20):
-            rows = [np.arange(count)[World(rank, size).share(count)] for rank in range(size)]
+            rows = [np.arange(count)[ProcessGroup(rank, size).share(count)] for rank in range(size)]
             np.testing.assert_array_equal(np.concatenate(rows), np.arange(count))
             assert max(map(len, rows)) - min(map(len, rows)) <= 1
 
 
 def test_the_shares_of_parts_do_not_depend_on_the_number_of_processes():
     for count in (0, 2, 4, 31):
-        one = World(parts=4).shares(count)
-        assert one == [World(rank, 4).share(count) for rank in range(4)]
+        one = ProcessGroup(shards=4).shares(count)
+        assert one == [ProcessGroup(rank, 4).share(count) for rank in range(4)]
         for size in (2, 4):
-            assert [share for rank in range(size) for share in World(rank, size, 4).shares(count)] == one
-    assert World(1, 3).shares(10) == [World(1, 3).share(10)]
+            assert [share for rank in range(size) for share in ProcessGroup(rank, size, 4).shares(count)] == one
+    assert ProcessGroup(1, 3).shares(10) == [ProcessGroup(1, 3).share(10)]
 
 
 def test_a_gpu_each_or_an_error_that_says_how_many_there_are(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setenv("LOCAL_RANK", "1")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    assert World(1, 2).device(torch.device("cuda")) == torch.device("cuda", 1)
-    assert World(1, 2).device(torch.device("cuda:0")) == torch.device("cuda", 0)  # as asked for
-    assert World(1, 2).device(torch.device("cpu")) == torch.device("cpu")
+    assert ProcessGroup(1, 2).device(torch.device("cuda")) == torch.device("cuda", 1)
+    assert ProcessGroup(1, 2).device(torch.device("cuda:0")) == torch.device("cuda", 0)  # as asked for
+    assert ProcessGroup(1, 2).device(torch.device("cpu")) == torch.device("cpu")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     with pytest.raises(InputError, match="4 processes on this host, but torch finds 2 GPUs"):
-        World(1, 4).device(torch.device("cuda"))
+        ProcessGroup(1, 4).device(torch.device("cuda"))
 
 
 def test_alone_nothing_is_copied_or_sent():
     rows = torch.randn(3, 2)
-    assert World().gather(rows, 3) is rows
-    assert World().total(rows) is rows
-    assert World().from_first(lambda: 5) == 5
+    assert ProcessGroup().gather(rows, 3) is rows
+    assert ProcessGroup().sum(rows) is rows
+    assert ProcessGroup().broadcast_from_rank0(lambda: 5) == 5
 
 
 def test_batch_norm_of_a_whole_batch_is_torch_s():
@@ -123,7 +123,7 @@ def test_batch_norm_of_a_whole_batch_is_torch_s():
     for norm in (plain, whole):
         inputs = images.clone().requires_grad_()
         if norm is whole:
-            with WholeBatch(slice(0, 6), 6, lambda values: values):
+            with BatchSync(slice(0, 6), 6, lambda values: values):
                 out = norm(inputs)
         else:
             out = norm(inputs)

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 
 import adsh
-from adsh.train.distributed import World
+from adsh.train.distributed import ProcessGroup
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.fixture
 def nccl(monkeypatch):
     dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
-    monkeypatch.setattr(World, "alone", property(lambda self: False))
+    monkeypatch.setattr(ProcessGroup, "is_single", property(lambda self: False))
     yield
     dist.destroy_process_group()
 
@@ -40,9 +40,9 @@ def test_a_group_of_one_learns_as_one_alone(data, request):
 
 
 def test_messages(nccl):
-    world = World.now()
+    group = ProcessGroup.current()
     values = torch.arange(5.0)
-    assert world.total(values.cuda()).cpu().tolist() == values.tolist()
-    assert world.total(values.clone()).tolist() == values.tolist()  # by way of the GPU, and back
-    assert world.from_first(lambda: {"a": 1}) == {"a": 1}
-    world.check_alike(3, "unlike")
+    assert group.sum(values.cuda()).cpu().tolist() == values.tolist()
+    assert group.sum(values.clone()).tolist() == values.tolist()  # by way of the GPU, and back
+    assert group.broadcast_from_rank0(lambda: {"a": 1}) == {"a": 1}
+    group.assert_equal_across_ranks(3, "unlike")

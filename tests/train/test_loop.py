@@ -1,5 +1,4 @@
 import copy
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -10,13 +9,13 @@ from adsh.data import as_items
 from adsh.data.loader import DeviceLoader
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
-from adsh.learn.objective import Terms
 from adsh.networks import create_network
 from adsh.train.checkpoint import Checkpoints
-from adsh.train.loop import _cuts, _fed, learn
+from adsh.train.loop import Trainer, batch_cuts, learn
 from adsh.train.step import Step
 
 from ..reference import paper
+from .loaders import InMemory
 
 CPU = torch.device("cpu")
 
@@ -126,7 +125,7 @@ def test_a_run_goes_on_from_where_another_stood(blobs, ema):
         return network, table, history
 
     seen = []
-    whole = learned(after_outer=lambda standing: seen.append(parts(standing)))
+    whole = learned(on_iteration=lambda standing: seen.append(parts(standing)))
 
     def resume(standing):
         network, optimizer, *average, table, history = seen[1]
@@ -137,7 +136,7 @@ def test_a_run_goes_on_from_where_another_stood(blobs, ema):
         standing.table.restore(table)
         standing.history.extend(history)
 
-    again = learned(resume=resume)
+    again = learned(on_start=resume)
     assert torch.equal(again[0].weight, whole[0].weight)
     assert np.array_equal(again[1].dense(), whole[1].dense())
     for name in ("outer", "loss", "lr", "rows"):
@@ -161,17 +160,8 @@ def test_the_history_tells_the_objective_a_pair_and_what_time_went_where(blobs, 
 def test_a_feed_on_the_device_is_asked_by_tensors_and_any_other_by_arrays(blobs):
     points, labels = torch.tensor(blobs[0]).float(), blobs[1]
 
-    def plain(indices):
-        assert isinstance(indices, np.ndarray)
-        return points[indices]
-
-    def there(indices):
-        assert isinstance(indices, torch.Tensor)
-        return points[indices]
-
-    there.on_device = True
     weights = []
-    for feed in (plain, there):
+    for feed in (InMemory(points), InMemory(points, on_device=True)):
         torch.manual_seed(0)
         network = torch.nn.Linear(8, 8)
         recipe = Recipe(samples=30, outer=2, inner=2, batch_size=8, collect="stale")
@@ -180,34 +170,23 @@ def test_a_feed_on_the_device_is_asked_by_tensors_and_any_other_by_arrays(blobs)
     assert torch.equal(*weights)
 
 
-def test_a_feed_that_reads_ahead_is_given_all_batches_of_an_epoch():
-    class Ahead:
-        def __call__(self, indices):
-            raise AssertionError("batch by batch")
-
-        def epoch(self, batches):
-            return iter([torch.tensor(batch) for batch in batches])
-
-    assert [batch.tolist() for batch in _fed(Ahead(), [[1, 2], [3]])] == [[1, 2], [3]]
-
-
 def test_fresh_outputs_are_those_of_the_activation(blobs):
     points, labels = torch.tensor(blobs[0]).float(), blobs[1]
     network, table, seen = torch.nn.Linear(8, 8), CodeTable(labels, 8), []
     update = table.update
     table.update = lambda omega, U, *rest, **more: seen.append((omega, U)) or update(omega, U, *rest, **more)
     recipe = Recipe(samples=20, outer=1, inner=1, lr=1e-3, collect="fresh")
-    learn(network, lambda indices: points[indices], table, recipe, device=CPU, activation=torch.nn.functional.softsign)
+    learn(network, InMemory(points), table, recipe, device=CPU, activation=torch.nn.functional.softsign)
     omega, U = seen[-1]
     assert torch.allclose(U, torch.nn.functional.softsign(network(points[omega])), atol=1e-6)
 
 
 def test_batches_are_full_but_the_last_and_never_of_one():
-    assert [len(b) for b in np.split(np.arange(2000), _cuts(2000, 64))] == [64] * 31 + [16]
-    assert [len(b) for b in np.split(np.arange(129), _cuts(129, 64))] == [64, 65]
-    assert [len(b) for b in np.split(np.arange(257), _cuts(257, 64))] == [64, 64, 64, 65]
-    assert [len(b) for b in np.split(np.arange(5), _cuts(5, 64))] == [5]
-    assert [len(b) for b in np.split(np.arange(1), _cuts(1, 64))] == [1]
+    assert [len(b) for b in np.split(np.arange(2000), batch_cuts(2000, 64))] == [64] * 31 + [16]
+    assert [len(b) for b in np.split(np.arange(129), batch_cuts(129, 64))] == [64, 65]
+    assert [len(b) for b in np.split(np.arange(257), batch_cuts(257, 64))] == [64, 64, 64, 65]
+    assert [len(b) for b in np.split(np.arange(5), batch_cuts(5, 64))] == [5]
+    assert [len(b) for b in np.split(np.arange(1), batch_cuts(1, 64))] == [1]
 
 
 class Recorder(torch.nn.Linear):
@@ -243,9 +222,8 @@ def test_mini_batches_are_reshuffled_between_epochs_where_the_recipe_says(blobs)
 
 def test_the_network_is_trained_against_the_codes_as_they_are_now(blobs, monkeypatch):
     """With V updated after every epoch, the next epoch sees the new V'V and SV; once an outer, it does not."""
-    made = []
-    of = Terms.of
-    monkeypatch.setattr(Terms, "of", lambda *given: made.append(of(*given)) or made[-1])
+    made, gradient = [], Trainer._gradient
+    monkeypatch.setattr(Trainer, "_gradient", lambda *given: made.append(gradient(*given)) or made[-1])
     record(blobs, outer=1, inner=3, codes_after="epoch")
     assert len(made) == 3
     assert not made[0].gram.any()  # V = 0
@@ -363,8 +341,6 @@ def test_presets_carry_the_values_their_sources_name():
         {"gamma": -1.0},
         {"lr": "a"},
         {"size": -1},
-        {"start_size": 1.5},
-        {"start_share": 2},
     ],
 )
 def test_values_outside_their_range_are_refused(values):
@@ -378,7 +354,7 @@ def test_an_unknown_preset_lists_those_there_are():
 
 
 def test_a_checkpoint_of_before_a_value_of_a_recipe_is_as_its_default(tmp_path):
-    now = asdict(Recipe(centre=1.0))
+    now = Recipe(centre=1.0).saved()
     before = {name: str(value) for name, value in now.items() if name != "centre"}
     Checkpoints(tmp_path, 1, now, {})._check_same(tmp_path, {"data": {}, "configuration": before})
     with pytest.raises(InputError, match=r"another configuration: centre 0.5, not 1.0"):
@@ -389,7 +365,7 @@ def test_a_checkpoint_of_before_a_value_of_a_recipe_is_as_its_default(tmp_path):
 
 def test_a_checkpoint_may_go_on_with_steps_taken_in_another_way(tmp_path):
     """`fast` was not recorded once, and short trainings were not compiled: theirs hold compile False."""
-    before = {name: str(value) for name, value in asdict(Recipe(compile=False)).items()}
+    before = {name: str(value) for name, value in Recipe(compile=False).saved().items()}
     for way in (False, True, "graph", "reduce-overhead"):
-        now = asdict(Recipe(compile=way))
+        now = Recipe(compile=way).saved()
         Checkpoints(tmp_path, 1, now, {})._check_same(tmp_path, {"data": {}, "configuration": before})

@@ -12,17 +12,19 @@ from adsh.config import Recipe, recipe
 from adsh.data.augment import RandomFlip, RandomResizedCrop, RandomShift, augmentation
 from adsh.errors import InputError, TrainingError
 from adsh.learn import CodeTable
-from adsh.learn.objective import Terms
+from adsh.learn.objective import ObjectiveTerms
 from adsh.networks import create_network
 from adsh.train.loop import network_outputs
-from adsh.train.step import Step, _compiled
+from adsh.train.step import Step, _compile
+
+from .loaders import InMemory
 
 CPU = torch.device("cpu")
 
 
-def some_terms(points: int, bits: int) -> Terms:
+def some_terms(points: int, bits: int) -> ObjectiveTerms:
     table = CodeTable(np.arange(points) % 2, bits)
-    return Terms.of(table, np.arange(points), 200.0)
+    return ObjectiveTerms.of(table, np.arange(points), 200.0)
 
 
 def test_averaged_weights_follow_their_recurrence_and_end_in_the_network():
@@ -59,19 +61,6 @@ def test_what_is_for_a_gpu_is_not_done_on_a_cpu():
     assert not any(p.requires_grad for p in step.average.parameters())
 
 
-@pytest.mark.parametrize(("size", "start", "seen"), [(16, 0, [16, 16]), (16, 8, [8, 16]), (None, 8, [None, None])])
-def test_only_a_network_that_resizes_starts_smaller_and_only_where_the_recipe_says(size, start, seen):
-    network = torch.nn.Linear(4, 6)
-    network.preprocess = torch.nn.Identity()
-    network.preprocess.size = size
-    step = Step(network, Recipe(outer=2, inner=1, start_size=start, start_share=0.5), 1, CPU)
-    found = []
-    for w in range(2):
-        step.outer(w)
-        found.append(network.preprocess.size)
-    assert found == seen
-
-
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
 def test_the_last_layer_may_learn_faster(optimizer):
     network = adsh.create_network("mlp", 6, (4,))
@@ -96,14 +85,14 @@ def test_mirrored_coding_is_the_mean_over_an_image_and_its_mirror_image():
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 4 * 5, 8)).eval()
     images = torch.rand(10, 3, 4, 5)
-    got = torch.cat(list(network_outputs(network, lambda i: images[i], range(10), mirror=True)))
+    got = torch.cat(list(network_outputs(network, InMemory(images), range(10), flip_tta=True)))
     with torch.no_grad():
         expected = torch.tanh((network(images) + network(images.flip(-1))) / 2)
     assert torch.allclose(got, expected, atol=1e-6)
-    unmirrored = torch.cat(list(network_outputs(network, lambda i: images[i], range(10))))
+    unmirrored = torch.cat(list(network_outputs(network, InMemory(images), range(10))))
     assert torch.allclose(unmirrored, torch.tanh(network(images)).detach(), atol=1e-6)
     features = torch.rand(10, 60)
-    plain = torch.cat(list(network_outputs(network, lambda i: features[i], range(10), mirror=True)))
+    plain = torch.cat(list(network_outputs(network, InMemory(features), range(10), flip_tta=True)))
     assert torch.allclose(plain, torch.tanh(network(features)).detach())  # features have no mirror image
 
 
@@ -147,34 +136,6 @@ def test_an_unknown_value_of_a_recipe_is_refused(blobs):
         adsh.ADSH(8, outer=1, recipe={"flop": True}).fit(*blobs)
 
 
-def test_images_are_smaller_in_the_first_outer_iterations_and_the_network_ends_at_its_own_size():
-    images = np.random.default_rng(0).integers(0, 256, (24, 12, 12, 3), dtype=np.uint8)
-    labels = np.arange(24) % 2
-    seen: list[int] = []
-
-    class Watched(adsh.networks.preprocess.Preprocess):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            x = super().forward(x)
-            seen.append(x.shape[-1])
-            return x
-
-    class Small(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.preprocess = Watched(16)
-            self.head = torch.nn.Linear(3, 8)
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.head(self.preprocess(x).mean((2, 3)))
-
-    recipe = {"start_size": 8, "start_share": 0.5, "ema": 0.5, "bf16": False, "compile": False, "mirror": False}
-    model = adsh.ADSH(8, network=Small(), outer=4, batch_size=24, recipe=recipe, device="cpu").fit(images, labels)
-    assert seen == [8, 16, 8, 8, 16, 16, 16]  # tried out at both, trained, and looked at once more
-    seen.clear()
-    model.encode(images)
-    assert seen == [16]
-
-
 def test_a_recipe_sets_the_side_of_images_and_the_user_before_it():
     images = np.random.default_rng(0).integers(0, 256, (8, 20, 20, 3), dtype=np.uint8)
     settings = {"network": "alexnet", "outer": 1, "recipe": {"size": 70}, "device": "cpu"}
@@ -191,19 +152,6 @@ def test_training_that_diverges_in_its_last_step_is_told():
             8, network="mlp", outer=1, inner=1, samples=60, batch_size=60, lr=1e30, progress=False,
             recipe={"optimizer": "sgd", "schedule": "constant", "warmup": 0.0},
         ).fit(rng.normal(size=(60, 4)), np.arange(60) % 3)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("network", "side", "message"),
-    [
-        ("dsh_net", 16, "start_size=16: the network cannot take such images"),
-        ("tiny", 16, "start_size=16: this network does not resize its images, leave it out"),
-    ],
-)
-def test_a_side_to_start_with_is_tried_before_training(network, side, message):
-    images = np.random.default_rng(0).integers(0, 256, (30, 32, 32, 3), dtype=np.uint8)
-    with pytest.raises(InputError, match=message):
-        adsh.ADSH(8, network=network, outer=1, recipe={"start_size": side}).fit(images, np.arange(30) % 3)
 
 
 def test_what_a_network_is_made_with_is_not_for_a_module_that_is_made():
@@ -236,9 +184,9 @@ def test_a_module_of_ones_own_is_compiled_whole(monkeypatch):
 
     monkeypatch.setattr(torch, "compile", lambda module, mode: module)
     own, x = Own(), torch.randn(5, 4)
-    assert torch.equal(_compiled(own, None)(x), own(x))
+    assert torch.equal(_compile(own, None)(x), own(x))
     ours, images = create_network("dsh_net", 8, (32, 32, 3)), torch.rand(2, 3, 32, 32)
-    assert torch.equal(_compiled(ours, None)(images), ours(images))
+    assert torch.equal(_compile(ours, None)(images), ours(images))
 
 
 @pytest.mark.parametrize(("given", "way"), [({}, "graph"), ({"compile": True}, True), ({"compile": False}, False)])

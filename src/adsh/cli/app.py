@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..errors import AdshError, AdshWarning, PeerLostError, first_line
-from ..train.launch import PEER_LOST, spoken_for
+from ..train.launch import PEER_LOST, parent_reports
 from . import (
     compare,
     data,
@@ -93,7 +93,7 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
     except PeerLostError as problem:
-        if not spoken_for():
+        if not parent_reports():
             say(first_line(problem))
         status = PEER_LOST
     except (AdshError, OSError) as problem:

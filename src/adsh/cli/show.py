@@ -94,9 +94,9 @@ class TrainingBar:
         self.done = self.total = 0
         self._bar: Any = None
         self._said = time.monotonic()
-        self.reading, self.features = ReadingBar(), ReadingBar("features")
+        self.reading, self.on_features = ReadingBar(), ReadingBar("features")
 
-    def started(self, facts: dict[str, Any]) -> None:
+    def on_start(self, facts: dict[str, Any]) -> None:
         """Shows what was chosen, and the bar."""
         self.done, self.total = facts["done"], facts["recipe"]["outer"]
         self._unit = facts["items"]
@@ -112,7 +112,7 @@ class TrainingBar:
         self._bar.start()
         self._task = self._bar.add_task("", total=self.total, completed=self.done, text="")
 
-    def __call__(self, record: Mapping[str, float]) -> None:
+    def on_iteration(self, record: Mapping[str, float]) -> None:
         """One iteration more."""
         self.done = int(record["outer"])
         text = in_words(record, self._unit)
@@ -122,7 +122,7 @@ class TrainingBar:
             self._said = time.monotonic()
             say(f"iteration {self.done}/{self.total}  {text}")
 
-    def phase(self, text: str) -> None:
+    def on_phase(self, text: str) -> None:
         """What is done after the last iteration."""
         if self._bar is not None:
             self._bar.update(self._task, text=text)
@@ -132,7 +132,7 @@ class TrainingBar:
     def close(self) -> None:
         """Leaves the bar as it stands."""
         self.reading.close()
-        self.features.close()
+        self.on_features.close()
         if self._bar is not None:
             self._bar.stop()
 

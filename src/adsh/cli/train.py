@@ -131,7 +131,7 @@ def command(
     from ..models.storage_format import RUN
     from ..runs.pipeline import make_ready
     from ..runs.train import TrainSettings, can_go_on, default_out, train
-    from ..train.launch import check_count, joined, leave, restarted, run, started_here
+    from ..train.launch import check_count, is_child, is_restarted, joined, leave, run
     from ..utils.files import find_file
 
     flags: dict[str, Any] = {
@@ -148,7 +148,7 @@ def command(
         config = at if at.exists() else None
     settings = TrainSettings.of(config, **flags)
     out = out or default_out(settings)
-    if processes is not None and not started_here():
+    if processes is not None and not is_child():
         check_count(processes)
         if processes > 1:
             try:
@@ -158,15 +158,15 @@ def command(
             raise typer.Exit(status)
     display = TrainingBar()
     try:
-        with joined(settings.device) as world:
-            if restarted() and world.from_first(lambda: can_go_on(out)):
+        with joined(settings.device) as group:
+            if is_restarted() and group.broadcast_from_rank0(lambda: can_go_on(out)):
                 resume, overwrite = True, False
             trained = train(settings, out, resume=resume, overwrite=overwrite, watcher=display, reading=display.reading)
     except KeyboardInterrupt:
         raise Stopped(_how_to_go_on(display, out, bool(settings.checkpoint_every))) from None
     finally:
         display.close()
-    if not world.first:
+    if not group.is_rank0:
         leave()
     wanted = {
         name: trained.from_files if flag is None else flag for name, flag in (("report", report), ("index", index))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..config import COMPILED, recipe
+from ..config import COMPILE_MODE, recipe
 from ..evaluate import LEARNED, evaluate_model
 from ..evaluate.evaluation import coded_by
 from ..methods import DEEP, create
@@ -34,7 +34,7 @@ def model_of(cell: Cell, data: ExperimentData) -> Any:
         options["device"] = data.config.device
         # said, not left to the length of training: cells that are compared are compiled alike
         usual = recipe(options["preset"], options["network"]).compile
-        options["recipe"] = {"compile": COMPILED if data.config.compile else usual}
+        options["recipe"] = {"compile": COMPILE_MODE if data.config.compile else usual}
         options["network_options"] = {name: options.pop(name) for name in ("weights", "size") if name in options}
     options |= {"seed": cell.seed, "progress": False}
     return ADSH(cell.bits, **options) if cell.method == "adsh" else create(cell.method, bits=cell.bits, **options)

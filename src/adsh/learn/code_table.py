@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hamming.bits import check_bits
 from ..labels import LabelSets, smallest_unsigned
-from .outputs import outputs_of
+from .outputs import as_outputs
 from .rows import Rows, RowTable
 from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted
 from .sweep import sweep, zero_tolerance
@@ -108,8 +108,8 @@ class CodeTable:
         self.label_sets: LabelSets | None = database
         self.query_label_sets: LabelSets | None = asking
         self._set_up(similarity, database.ids, asking.ids, sizes, check_bits(bits), queries is not None)
-        self._may_ask = (query_sizes > 0) | (asking.sizes == 0)  # by label set
-        self.askers = int(query_sizes.sum())
+        self._can_be_sampled = (query_sizes > 0) | (asking.sizes == 0)  # by label set
+        self.num_sampleable = int(query_sizes.sum())
         if start is not None:
             self._rows.start_from(np.asarray(start))
 
@@ -129,8 +129,8 @@ class CodeTable:
         columns = np.arange(pairs.columns)
         asking = np.arange(pairs.rows)
         table._set_up(pairs, columns, asking, np.ones(pairs.columns, np.int64), check_bits(bits), separate_queries)
-        table._may_ask = np.ones(pairs.rows, dtype=bool)
-        table.askers = pairs.rows
+        table._can_be_sampled = np.ones(pairs.rows, dtype=bool)
+        table.num_sampleable = pairs.rows
         if start is not None:
             table._rows.start_from(np.asarray(start))
         return table
@@ -149,12 +149,13 @@ class CodeTable:
         self.target = 1.0  # of u.v for similar pairs, as a share of c
         self.points = int(sizes.sum())  # n: those that take part in learning
         self.last_update: LastUpdate | None = None
+        self.marks: dict[str, str] = {}  # what a checkpoint compares beside the data: nothing
         self._similarity = similarity
         self._query_ids = query_ids
         self._sizes = sizes
         self._sample: Sample | None = None
         self._sample_rows: Indices | None = None  # the rows of its points, as they now are
-        self._few_askers: Indices | None = None
+        self._sampleable: Indices | None = None
         self._rows = RowTable(ids, sizes, bits)
 
     # What the network's step needs ------------------------------------------------------------------
@@ -198,22 +199,22 @@ class CodeTable:
     def draw(self, m: int, rng: np.random.Generator) -> Indices:
         """Omega: m of the points that may be sampled, without replacement, at a cost that does not depend on n."""
         n = len(self._query_ids)
-        if m > self.askers:
-            raise InputError(f"m={m} points were asked for, but there are {self.askers} to sample from")
-        if self.askers == n:
+        if m > self.num_sampleable:
+            raise InputError(f"m={m} points were asked for, but there are {self.num_sampleable} to sample from")
+        if self.num_sampleable == n:
             return rng.choice(n, m, replace=False)
-        if self._few_askers is None and 16 * self.askers > n and self.askers > 2 * m:
+        if self._sampleable is None and 16 * self.num_sampleable > n and self.num_sampleable > 2 * m:
             drawn = np.empty(0, dtype=np.int64)  # most draws hit a labelled point: throw the others away
             while len(drawn) < m:
-                more = rng.integers(n, size=2 * m * n // self.askers)
-                more = np.concatenate([drawn, more[self._may_ask[self._query_ids[more]]]])
+                more = rng.integers(n, size=2 * m * n // self.num_sampleable)
+                more = np.concatenate([drawn, more[self._can_be_sampled[self._query_ids[more]]]])
                 drawn = more[np.sort(np.unique(more, return_index=True)[1])]  # each once, in the order drawn
             return drawn[:m]
-        if self._few_askers is None:
+        if self._sampleable is None:
             blocks = range(0, n, _BLOCK)
-            found = [np.flatnonzero(self._may_ask[self._query_ids[b : b + _BLOCK]]) + b for b in blocks]
-            self._few_askers = np.concatenate(found)
-        return self._few_askers[rng.choice(len(self._few_askers), m, replace=False)]
+            found = [np.flatnonzero(self._can_be_sampled[self._query_ids[b : b + _BLOCK]]) + b for b in blocks]
+            self._sampleable = np.concatenate(found)
+        return self._sampleable[rng.choice(len(self._sampleable), m, replace=False)]
 
     # Learn V with Theta fixed -----------------------------------------------------------------------
 
@@ -226,7 +227,7 @@ class CodeTable:
         sample = self._sampled_queries(omega)
         m, c, r = len(sample.omega), self.bits, sample.ratio
         at = sample.member if self.separate_queries else self.rows_of(omega)  # (m,)
-        U = outputs_of(outputs, at, c)
+        U = as_outputs(outputs, at, c)
         if self.separate_queries and gamma:
             raise InputError(f"gamma={gamma} with separate queries: eq. (3) has no gamma term, pass 0")
 
@@ -296,7 +297,7 @@ class CodeTable:
         if len(np.unique(omega)) < len(omega):
             raise InputError("omega holds an index twice: sample without replacement")
         label_sets, member = np.unique(self._query_ids[omega], return_inverse=True)
-        if not self._may_ask[label_sets].all():
+        if not self._can_be_sampled[label_sets].all():
             raise InputError("omega holds a point without a label: draw with table.draw()")
         label_sets = label_sets.astype(np.int64)
         similar = self._similarity.sum_columns(label_sets, self._sizes.astype(np.float64)[:, None])[member, 0]
@@ -336,8 +337,8 @@ class CodeTable:
 
     def state_bytes(self, updates: int) -> int:
         """At most how many bytes `state` takes once that many points have been sampled: each with a row of its own."""
-        sampled = 0 if self.separate_queries else min(updates, self.askers)
-        sets, asking, c = len(self._sizes), len(self._may_ask), self.bits
+        sampled = 0 if self.separate_queries else min(updates, self.num_sampleable)
+        sets, asking, c = len(self._sizes), len(self._can_be_sampled), self.bits
         last = asking * 8 * (1 + c) + 8 * c * c + 16  # the last update's label sets, sums, U'U, r and m
         return sampled * (32 + c) + sets * (24 + c) + last
 

@@ -20,7 +20,7 @@ from .code_table import CodeTable
 
 
 @dataclass(frozen=True)
-class Terms:
+class ObjectiveTerms:
     """All that the objective needs to know of V and S for the sampled queries, divided by n."""
 
     bits: int
@@ -38,7 +38,7 @@ class Terms:
         gamma: float,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
-    ) -> Terms:
+    ) -> ObjectiveTerms:
         """The terms for these queries, at the table's present codes."""
 
         def tensor(values: Any) -> Tensor:
@@ -58,17 +58,17 @@ class Terms:
             gamma=gamma / n,
         )
 
-    def __getitem__(self, positions: Tensor) -> Terms:
+    def __getitem__(self, positions: Tensor) -> ObjectiveTerms:
         """The terms of some of the queries."""
         codes = None if self.codes is None else self.codes[positions]
-        return Terms(self.bits, self.gram, self.sums[positions], self.squares[positions], codes, self.gamma)
+        return ObjectiveTerms(self.bits, self.gram, self.sums[positions], self.squares[positions], codes, self.gamma)
 
     def __call__(self, outputs: Tensor) -> Tensor:
         """The slope of `loss` at these outputs, for the step."""
         return gradient(outputs, self)
 
 
-def loss(outputs: Tensor, terms: Terms) -> Tensor:
+def loss(outputs: Tensor, terms: ObjectiveTerms) -> Tensor:
     """J / (b n) for outputs (b, c)."""
     c = terms.bits
     pairs = ((outputs @ terms.gram - 2 * c * terms.sums) * outputs).sum(dim=1) + c * c * terms.squares
@@ -77,7 +77,7 @@ def loss(outputs: Tensor, terms: Terms) -> Tensor:
     return pairs.mean()
 
 
-def gradient(outputs: Tensor, terms: Terms) -> Tensor:
+def gradient(outputs: Tensor, terms: ObjectiveTerms) -> Tensor:
     """(b, c) the gradient of `loss` by the outputs: eq. (5) without its (1 - u^2), divided by b n.
 
     The gamma term carries the factor of the objective itself; the 2 inside the paper's braces is one too many.

@@ -20,7 +20,7 @@ _PARTS = 64  # of a sum over Omega, side by side on a GPU: one long sum would ke
 _LARGEST = 1 << 23  # numbers in the matrix of who is in which group, on a GPU: 64 MiB
 
 
-def outputs_of(given: Any, groups: Indices, bits: int) -> Outputs:
+def as_outputs(given: Any, groups: Indices, bits: int) -> Outputs:
     """The outputs of Omega, an array or a tensor, with the group of each point."""
     m = len(groups)
     if tuple(np.shape(given)) != (m, bits):
@@ -28,7 +28,7 @@ def outputs_of(given: Any, groups: Indices, bits: int) -> Outputs:
             f"outputs have shape {tuple(np.shape(given))}, but {m} sampled points of {bits} bits need {(m, bits)}"
         )
     given = given.detach() if hasattr(given, "detach") else given
-    return OutputsThere(given, groups) if getattr(given, "is_cuda", False) else Outputs(given, groups)
+    return DeviceOutputs(given, groups) if getattr(given, "is_cuda", False) else Outputs(given, groups)
 
 
 class Outputs:
@@ -61,7 +61,7 @@ class Outputs:
         return which, self.here[which] if len(which) else np.empty((0, pull.shape[1]))
 
 
-class OutputsThere(Outputs):
+class DeviceOutputs(Outputs):
     """The same, computed where the outputs are and fetched in one go."""
 
     def __init__(self, given: Tensor, groups: Indices) -> None:
@@ -102,6 +102,6 @@ def load_kernels(m: int, bits: int, device: device) -> None:
     """Has a GPU do once what updates do, before anyone looks at the time they take."""
     import torch
 
-    nothing, no_room = OutputsThere(torch.zeros((m, bits), device=device), np.zeros(m, np.int64)), np.zeros((1, bits))
+    nothing, no_room = DeviceOutputs(torch.zeros((m, bits), device=device), np.zeros(m, np.int64)), np.zeros((1, bits))
     nothing.sums(1)
     nothing.past(no_room, no_room, 0.0)

@@ -21,9 +21,11 @@ from ..hamming.bits import Codes
 from ..labels import LabelSets
 from ..learn import LearnedCodes
 from ..models.deep_hash import DeepModel
-from ..train.loop import Record
+from ..models.fitting import FitData, FitOptions
+from ..train.callbacks import Callback
+from ..train.state import Record
 from .arrays import Indices
-from .training_points import BatchSlopes, TrainingPoints
+from .training_points import LossGradient, TrainingPoints
 from .validation import check_labels, check_penalty, check_train
 
 
@@ -65,7 +67,7 @@ class Networked(DeepModel):
         labels: Any = None,
         *,
         train: Any = None,
-        callback: Callable[[Record], None] | None = None,
+        callback: Callback | Callable[[Record], None] | None = None,
         save_to: str | Path | None = None,
         checkpoints: str | Path | None = None,
         checkpoint_every: int = 1,
@@ -84,13 +86,11 @@ class Networked(DeepModel):
         known = check_labels(labels, len(items), chosen, self.name)
         self._check_options()
         table = self._table(known, chosen[~known.empty[known.ids[chosen]]])
-        recipe = self._recipe(known, table.askers)
+        recipe = self._recipe(known, table.num_sampleable)
         data = fingerprint(items, known)
         self._names = known.names
-        self._train(
-            items, items, table, recipe, data, callback=callback, save_to=save_to, checkpoints=checkpoints,
-            checkpoint_every=checkpoint_every, resume=resume, overwrite=overwrite,
-        )  # fmt: skip
+        options = FitOptions(callback, save_to, checkpoints, checkpoint_every, resume, overwrite)
+        self._train(FitData(items, items, table, recipe, data, self._coded_later(table, items)), options)
         return self
 
     def _table(self, labels: LabelSets, members: Indices) -> TrainingPoints:
@@ -109,9 +109,9 @@ class Networked(DeepModel):
         for name in self.weights:
             check_penalty(getattr(self, name), name)
 
-    def _slopes_of(self, table: TrainingPoints, omega: Indices, gamma: float, device: torch.device) -> BatchSlopes:
+    def _make_gradient(self, table: TrainingPoints, omega: Indices, gamma: float, device: torch.device) -> LossGradient:
         positions = torch.as_tensor(np.searchsorted(table.members, omega), device=device)
-        return BatchSlopes(partial(self._gradient, table), positions)
+        return LossGradient(partial(self._gradient, table), positions)
 
     def _coded_later(self, table: TrainingPoints, items: Items) -> Indices:
         return np.arange(len(items))

@@ -30,7 +30,7 @@ class TrainingPoints:
         self, labels: LabelSets, members: Indices, bits: int, loss: Callable[[TrainingPoints, Tensor, Tensor], Tensor]
     ) -> None:
         self.bits, self.members, self.items = bits, members, len(labels)
-        self.points = self.askers = len(members)
+        self.points = self.num_sampleable = len(members)
         self.label_sets = labels.take(members)
         self.marks = {"training items": of_items(members)}  # of the run, for its checkpoints
         self.outputs = torch.zeros(0, bits)  # (n, c) as last seen, where a method keeps them
@@ -102,14 +102,14 @@ class Similar:
 
 
 @dataclass(frozen=True)
-class BatchSlopes:
+class LossGradient:
     """The slope of a loss for a batch of training points: `gradient(outputs, positions)`."""
 
     gradient: Callable[[Tensor, Tensor], Tensor]
     positions: Tensor  # (b,)
 
-    def __getitem__(self, positions: Tensor) -> BatchSlopes:
-        return BatchSlopes(self.gradient, self.positions[positions])
+    def __getitem__(self, positions: Tensor) -> LossGradient:
+        return LossGradient(self.gradient, self.positions[positions])
 
     def __call__(self, outputs: Tensor) -> Tensor:
         """(b, c) the gradient at these outputs."""

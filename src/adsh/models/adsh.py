@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..config import PREFIX
+from ..config import FROZEN_PREFIX
 from ..data import Dataset, Items, as_items
 from ..data.fingerprint import Fingerprint, fingerprint, of_similarity
 from ..errors import InputError
@@ -19,9 +18,11 @@ from ..hamming.bits import Codes
 from ..labels import check_columns
 from ..learn import CodeTable, LabelSets, LearnedCodes
 from ..learn.learned_codes import NewLabels
-from ..learn.objective import Terms
-from ..train.loop import Record, Slopes
+from ..learn.objective import ObjectiveTerms
+from ..train.callbacks import Callback
+from ..train.state import BatchGradient, Record
 from .deep_hash import DeepModel, Indices
+from .fitting import FitData, FitOptions
 from .registry import register_model
 from .storage import read_model
 
@@ -94,7 +95,7 @@ class ADSH(DeepModel):
         queries: Any = None,
         query_labels: Any = None,
         similarity: Any = None,
-        callback: Callable[[Record], None] | None = None,
+        callback: Callback | Callable[[Record], None] | None = None,
         save_to: str | Path | None = None,
         checkpoints: str | Path | None = None,
         checkpoint_every: int = 1,
@@ -136,20 +137,18 @@ class ADSH(DeepModel):
         if asked.shape != items.shape:
             raise InputError(f"queries have items of shape {asked.shape}, but those of Y have {items.shape}")
         table = self._table(items, asked if queries is not None else None, labels, query_labels, similarity)
-        recipe = self._recipe(table.label_sets, table.askers)
-        recipe = replace(recipe, gamma=0.0 if table.separate_queries else recipe.gamma)  # eq. (3) has no gamma term
+        recipe = self._recipe(table.label_sets, table.num_sampleable)
+        recipe = recipe.replace(gamma=0.0 if table.separate_queries else recipe.gamma)  # eq. (3) has no gamma term
         table.target = recipe.target(self.bits)
         data = self._fingerprint(items, asked if queries is not None else None, table, similarity)
-        self._train(
-            items, asked, table, recipe, data, callback=callback, save_to=save_to, checkpoints=checkpoints,
-            checkpoint_every=checkpoint_every, resume=resume, overwrite=overwrite, features=features,
-        )  # fmt: skip
+        options = FitOptions(callback, save_to, checkpoints, checkpoint_every, resume, overwrite, features)
+        self._train(FitData(items, asked, table, recipe, data, self._coded_later(table, items)), options)
         return self
 
     @property
     def caches_features(self) -> bool:
         """Whether `fit` takes features=: with a network "frozen:NAME"."""
-        return isinstance(self.network, str) and self.network.startswith(PREFIX)
+        return isinstance(self.network, str) and self.network.startswith(FROZEN_PREFIX)
 
     @property
     def known_labels(self) -> tuple[Hashable, ...]:
@@ -205,8 +204,8 @@ class ADSH(DeepModel):
             marks |= fingerprint(queries, table.query_label_sets, "queries")
         return marks if similarity is None else marks | of_similarity(similarity)
 
-    def _slopes_of(self, table: CodeTable, omega: Indices, gamma: float, device: torch.device) -> Slopes:
-        return Terms.of(table, omega, gamma, device)
+    def _make_gradient(self, table: CodeTable, omega: Indices, gamma: float, device: torch.device) -> BatchGradient:
+        return ObjectiveTerms.of(table, omega, gamma, device)
 
     def _coded_later(self, table: CodeTable, items: Items) -> Indices | None:
         if table.points == len(items):

@@ -15,7 +15,7 @@ from ..data import Items, as_items
 from ..errors import InputError, NotFittedError
 from ..hamming.bits import Codes
 from ..learn import LearnedCodes
-from ..train.loop import Record
+from ..train.state import Record
 from ..utils.device import DeviceChoice
 from .inference import encode, outputs, seen_by_the_last_layer
 
@@ -106,7 +106,7 @@ class FittedNetwork:
     @property
     def flip_tta(self) -> bool:
         """Whether the outputs of an image and of its mirror image are averaged."""
-        return self.recipe_.mirror and len(self.input_shape_) == 3
+        return self.recipe_.flip_tta and len(self.input_shape_) == 3
 
     @property
     def num_distinct_codes(self) -> int:

@@ -15,8 +15,8 @@ from ..data import Items
 from ..data.loader import DeviceLoader
 from ..errors import InputError, first_line
 from ..hamming.bits import Codes, pack
-from ..train.distributed import World
-from ..train.loop import network_outputs
+from ..train.distributed import ProcessGroup
+from ..train.forward import network_outputs
 from ..utils.device import threads_for
 
 Which = NDArray[np.int64] | range
@@ -24,8 +24,8 @@ Which = NDArray[np.int64] | range
 
 def outputs(network: nn.Module, items: Items, device: torch.device, recipe: Recipe, indices: Which) -> Iterator[Tensor]:
     """tanh(F) of the items at these indices, batch by batch, as the recipe has them coded."""
-    with threads_for(network, device), DeviceLoader(items, device) as feed:
-        yield from network_outputs(network, feed, indices, mirror=recipe.mirror, bf16=recipe.bf16)
+    with threads_for(network, device), DeviceLoader(items, device) as loader:
+        yield from network_outputs(network, loader, indices, flip_tta=recipe.flip_tta, bf16=recipe.bf16)
 
 
 def encode(
@@ -34,15 +34,15 @@ def encode(
     device: torch.device,
     recipe: Recipe,
     indices: Which,
-    world: World = World(),  # noqa: B008  # frozen
+    group: ProcessGroup = ProcessGroup(),  # noqa: B008  # frozen
 ) -> Codes:
-    """(n, bytes) packed codes; the outputs of a large collection never exist at once. All of `world` share the work."""
-    if len(indices) < world.size:
-        world = World(parts=world.parts)
-    mine = (indices[share] for share in world.shares(len(indices)))
+    """(n, bytes) packed codes; the outputs of a large collection never exist at once. All of `group` share the work."""
+    if len(indices) < group.size:
+        group = ProcessGroup(shards=group.shards)
+    mine = (indices[share] for share in group.shard_slices(len(indices)))
     seen = (batch for some in mine for batch in outputs(network, items, device, recipe, some))
     codes = np.concatenate([pack(batch.cpu().numpy()) for batch in seen])
-    return world.gather(torch.from_numpy(codes), len(indices)).numpy()
+    return group.gather(torch.from_numpy(codes), len(indices)).numpy()
 
 
 @contextmanager
@@ -73,19 +73,14 @@ def told_weights(network: nn.Module) -> str | None:
     return str(loaded) if loaded else "random weights to start from" if hasattr(network, "preprocess") else None
 
 
-def try_out(network: nn.Module, feed: DeviceLoader, bits: int, start_size: int = 0) -> None:
-    """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide.
-
-    So are those of images at `start_size`, where training is to begin with such.
-    """
+def try_out(network: nn.Module, feed: DeviceLoader, bits: int) -> None:
+    """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide."""
     calibrate = getattr(network, "calibrate", None)
     spread = feed.items.spread()
     sample = feed(spread if calibrate is not None else spread[:2])  # thousands of large images would fill the memory
     if calibrate is not None:
         calibrate(sample)
     network.eval()
-    if start_size:
-        _try_smaller(network, sample[:2], start_size)
     try:
         with torch.inference_mode():
             width = tuple(network(sample[:2]).shape)
@@ -97,18 +92,3 @@ def try_out(network: nn.Module, feed: DeviceLoader, bits: int, start_size: int =
             f"the network gives outputs of shape {width} for {len(sample[:2])} items, but bits={bits} needs "
             f"{(len(sample[:2]), bits)}: make its last layer {bits} wide"
         )
-
-
-def _try_smaller(network: nn.Module, sample: Tensor, side: int) -> None:
-    resizes = getattr(network, "preprocess", None)
-    own = getattr(resizes, "size", None)
-    if resizes is None or not isinstance(own, int):
-        raise InputError(f"start_size={side}: this network does not resize its images, leave it out")
-    resizes.size = side
-    try:
-        with torch.inference_mode():
-            network(sample)
-    except (RuntimeError, ValueError) as problem:
-        raise InputError(f"start_size={side}: the network cannot take such images ({first_line(problem)})") from None
-    finally:
-        resizes.size = own

@@ -10,7 +10,6 @@ README.md            the model card
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +76,7 @@ def restore(
     if network is not None:
         model.network = network
     model.device_ = choice
-    model.recipe_ = Recipe(**config["recipe"])
+    model.recipe_ = Recipe.load(config["recipe"])
     model.history_ = list(config["history"])
     model.input_shape_ = tuple(config["input_shape"])
     model.network_ = _network(model, folder, config, network).to(choice.device).eval()
@@ -129,7 +128,7 @@ def _config(model: DeepModel) -> dict[str, Any]:
         "input_shape": list(model.input_shape_),
         "points": len(model.code_table_),
         "rows": len(model.code_table_.count),
-        "recipe": asdict(model.recipe_),
+        "recipe": model.recipe_.saved(),
         "data": model.fingerprint_,
         "trained_on": str(model.device_),
         "labels": model.label_names_,

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..config import PREFIX
+from ..config import FROZEN_PREFIX
 from ..errors import AdshWarning, InputError
 from ..hamming.bits import check_bits
 from .frozen import freeze
@@ -75,8 +75,8 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
     Raises:
         InputError: the name is not known, or the network does not take such items or options.
     """
-    if isinstance(name, str) and name.startswith(PREFIX):
-        return _create_frozen(name.removeprefix(PREFIX), bits, input_shape, options)
+    if isinstance(name, str) and name.startswith(FROZEN_PREFIX):
+        return _create_frozen(name.removeprefix(FROZEN_PREFIX), bits, input_shape, options)
     entry, shape = _find(name), tuple(int(side) for side in input_shape)
     _check_shape(name, entry, shape)
     given = _current_names(options)
@@ -107,7 +107,7 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
 
 def input_size(name: str, **options: Any) -> int | None:
     """Return the side of the images that a network works on, so that none need be stored larger; None for features."""
-    if not name.startswith(PREFIX) and _find(name).takes == FEATURES:
+    if not name.startswith(FROZEN_PREFIX) and _find(name).takes == FEATURES:
         return None
     with torch.device("meta"):  # allocates no weights
         network = create_network(name, 1, (_ANY_SIZE, _ANY_SIZE, 3), **{**options, "weights": None})
@@ -116,20 +116,20 @@ def input_size(name: str, **options: Any) -> int | None:
 
 def takes_center_crop(name: str) -> bool:
     """Whether the network `name` takes the option `center_crop_ratio`."""
-    return name.removeprefix(PREFIX) not in _WITHOUT_RESIZE_OPTIONS
+    return name.removeprefix(FROZEN_PREFIX) not in _WITHOUT_RESIZE_OPTIONS
 
 
 def _create_frozen(name: str, bits: int, input_shape: Sequence[int], options: dict[str, Any]) -> nn.Module:
     if _find(name).takes == FEATURES:
-        raise InputError(f"network {PREFIX + name!r}: {name} takes features: freeze a network of images, or use mlp")
+        raise InputError(f"network {FROZEN_PREFIX + name!r}: {name} takes features: freeze one of images, or use mlp")
     mlp_options = {key: value for key, value in options.items() if key in _MLP_OPTIONS}
     backbone = create_network(name, 1, input_shape, **{k: v for k, v in options.items() if k not in _MLP_OPTIONS})
     traits = traits_of(backbone)
     if traits.features is None:
-        raise InputError(f"network {PREFIX + name!r}: {name} has no features to train on: choose another network")
+        raise InputError(f"network {FROZEN_PREFIX + name!r}: {name} has no features to train on: choose another")
     network = freeze(backbone, check_bits(bits), **mlp_options)
     assert traits.spec is not None
-    spec = {"name": PREFIX + name, "options": {**traits.spec["options"], **mlp_options}}
+    spec = {"name": FROZEN_PREFIX + name, "options": {**traits.spec["options"], **mlp_options}}
     network.adsh_spec = spec  # type: ignore[assignment]  # torch types every attribute as a tensor or module
     network.adsh_weights = traits.weights  # type: ignore[assignment]  # as above
     return network

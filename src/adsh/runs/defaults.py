@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import warnings
 
-from ..config import PREFIX
+from ..config import FROZEN_PREFIX
 from ..errors import AdshWarning
 from ..networks import NETWORKS
 
@@ -22,7 +22,7 @@ def default_network(device: str) -> str:
             "pip install 'adsh[pretrained]' adds them, and they give far better codes"
         )  # fmt: skip
     elif device == "cpu":
-        network, reason = f"{PREFIX}{PRETRAINED}", (
+        network, reason = f"{FROZEN_PREFIX}{PRETRAINED}", (
             f"there is no GPU, so {PRETRAINED} stays frozen: it computes features of each image once, and a small "
             f"network learns from them. --network {PRETRAINED} trains all of it: minutes for dozens of images, hours "
             "for thousands"
@@ -48,14 +48,15 @@ def advise(network: str, shape: tuple[int, ...], source: str, device: str, *, ex
     if not explicit and len(shape) == 3 and max(shape) > _SMALL_IMAGE:
         warnings.warn(
             f"no --network is given, so {network} is trained from scratch. A network pre-trained on ImageNet gives far "
-            f"better codes for photographs: --network {PREFIX}{PRETRAINED}; or, on a GPU, --network efficientnet_lite2",
+            f"better codes for photographs: --network {FROZEN_PREFIX}{PRETRAINED}; or, on a GPU, "
+            "--network efficientnet_lite2",
             AdshWarning,
             stacklevel=4,
         )
     elif network in NETWORKS and network not in _LIGHT and device == "cpu":
         warnings.warn(
-            f"training {network} on a CPU takes hours for thousands of images; minutes: --network {PREFIX}{network}, "
-            f"or adsh features {source} --out features.npy, then adsh train features.npy",
+            f"training {network} on a CPU takes hours for thousands of images; minutes: --network "
+            f"{FROZEN_PREFIX}{network}, or adsh features {source} --out features.npy, then adsh train features.npy",
             AdshWarning,
             stacklevel=4,
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..evaluate import HASHED, Evaluation, evaluate_codings, write_report
 from ..methods import create
-from ..train.callbacks import Watcher
+from ..train.callbacks import Callback
 from ..utils.files import check_writable
 from .evaluate import Judged, evaluate, open_run
 from .train import TrainSettings, train
@@ -26,7 +26,7 @@ class Demo:
     page: Path
 
 
-def demo(out: Path, *, bits: int = 24, seed: int = 0, watcher: Watcher | None = None) -> Demo:
+def demo(out: Path, *, bits: int = 24, seed: int = 0, watcher: Callback | None = None) -> Demo:
     """Trains `tiny` on the digits, judges it beside random projections, and writes a page that shows both."""
     folder = out / "model"
     check_writable(out, 20_000_000)

@@ -7,12 +7,13 @@ from typing import Any
 
 from .. import __version__
 from ..data import Split
-from ..train.loop import Record
+from ..train.callbacks import Callback
+from ..train.state import Record
 from .run_dir import RunFolder
 
 
 @dataclass(frozen=True)
-class RunRecorder:
+class RunRecorder(Callback):
     """A callback of `fit` that writes run.toml and split.npz once training can start, and every event to log.jsonl."""
 
     run: RunFolder
@@ -24,7 +25,7 @@ class RunRecorder:
     overwrite: bool
     """Delete the log and the checkpoints of an earlier run first."""
 
-    def started(self, facts: dict[str, Any]) -> None:
+    def on_start(self, facts: dict[str, Any]) -> None:
         """Write the files, and `start` to the log, or `resume` where some iterations were done before."""
         if self.overwrite:
             self.run.clear()
@@ -36,6 +37,6 @@ class RunRecorder:
             self.run.log("read", **self.read)
         self.run.log("resume" if facts["done"] else "start", **facts)
 
-    def __call__(self, record: Record) -> None:
+    def on_iteration(self, record: Record) -> None:
         """Write `outer` to the log."""
         self.run.log("outer", **record)

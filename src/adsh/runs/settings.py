@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..config import COMPILED
+from ..config import COMPILE_MODE
 from ..errors import InputError
 from ..methods import DEEP, METHODS, create
 from ..models.adsh import ADSH
@@ -74,7 +74,7 @@ def made(settings: TrainSettings, shape: tuple[int, ...]) -> HashModel:
 
 def other_values(settings: TrainSettings) -> dict[str, Any]:
     """What the settings say of compiling and of parts, as values of the recipe; nothing for the preset's."""
-    compiled = {} if settings.compile is None else {"compile": COMPILED if settings.compile else False}
+    compiled = {} if settings.compile is None else {"compile": COMPILE_MODE if settings.compile else False}
     return compiled | ({} if settings.parts is None else {"parts": settings.parts})
 
 

@@ -17,9 +17,9 @@ from ..hamming.bits import check_bits
 from ..models.adsh import ADSH, load
 from ..models.protocol import HashModel
 from ..models.storage_format import FEATURES, TENSORBOARD, holds_model
-from ..train.callbacks import TensorBoard, Watcher, Watchers
+from ..train.callbacks import Callback, CallbackList, TensorBoard
 from ..train.checkpoint import found
-from ..train.distributed import World
+from ..train.distributed import ProcessGroup
 from ..train.feature_cache import forget
 from ..utils.device import choose_device
 from ..utils.files import read_toml
@@ -131,7 +131,7 @@ def train(
     *,
     resume: bool = False,
     overwrite: bool = False,
-    watcher: Watcher | None = None,
+    watcher: Callback | None = None,
     reading: Reading | None = None,
 ) -> Trained:
     """Trains as `settings` say and leaves the model in `out`; everything that can be refused is before training.
@@ -140,12 +140,12 @@ def train(
     run, all call this alike, and the first alone writes and tells.
     """
     check_method(settings)
-    run, world = RunFolder(out), World.now()
-    if not world.first:
+    run, group = RunFolder(out), ProcessGroup.current()
+    if not group.is_rank0:
         watcher = reading = None
     else:
         run.recover()
-    if not world.alone and not keeps_checkpoints(settings.method):
+    if not group.is_single and not keeps_checkpoints(settings.method):
         raise InputError(f"{settings.method} trains in one process: leave --processes out")
     dataset = open_source(settings.source, root=settings.root, labels=settings.labels)
     if dataset.labels is None:
@@ -153,7 +153,7 @@ def train(
         if not isinstance(dataset, ArrayDataset):
             how = "put the pictures into a sub-folder a class, or give a .csv of paths and labels"
         raise InputError(f"{settings.source} has no labels: {how}")
-    finished = world.from_first(lambda: _look_at(run, settings, resume=resume, overwrite=overwrite))
+    finished = group.broadcast_from_rank0(lambda: _look_at(run, settings, resume=resume, overwrite=overwrite))
     if finished:
         model: Any = load(out, device=settings.device)  # ADSH or a method: their fits take different things
         _check_data(run, dataset, model)
@@ -166,7 +166,7 @@ def train(
     asked = {name: getattr(settings, name) for name in _READING}
     if in_files and settings.network is not None and settings.size is None:  # none need be kept larger
         asked["size"] = config.recipe(settings.preset, settings.network).size or None
-    with world.one_a_host_first(settings.cache not in (RAM, NONE)):  # which fills the cache for the others
+    with group.local_rank0_first(settings.cache not in (RAM, NONE)):  # which fills the cache for the others
         prepared = made_ready(dataset, **asked, reading=reading)
     drawn = draw(prepared, settings.protocol, settings.split_seed, skip_copies=settings.skip_copies)
     read = about_reading(prepared, drawn)
@@ -178,14 +178,14 @@ def train(
         "network": model.network_name,
         "size": shape[0] if in_files else settings.size,
     }
-    board = TensorBoard(out / TENSORBOARD) if settings.tensorboard and world.first else None
-    others = [each for each in (board, watcher) if each is not None]
+    board = TensorBoard(out / TENSORBOARD) if settings.tensorboard and group.is_rank0 else None
+    recorder = RunRecorder(run, {**asdict(settings), **used}, drawn.parts, read, overwrite)
     try:
         model.fit(
             items,
             database.labels,
             **_training(settings, drawn.parts),
-            callback=Watchers(RunRecorder(run, {**asdict(settings), **used}, drawn.parts, read, overwrite), *others),
+            callback=CallbackList(recorder, board, watcher),
             save_to=out,
             **({"features": out / FEATURES} if model.caches_features else {}),
             **_kept(model, settings, run, resume=resume, overwrite=overwrite),
@@ -193,7 +193,7 @@ def train(
     finally:
         if board is not None:
             board.close()
-    if not world.first:
+    if not group.is_rank0:
         return Trained(model, prepared.dataset, already=False, read=read, split=drawn.parts, from_files=in_files)
     forget(out / FEATURES)  # the model has them in view as long as it is at hand
     run.log("saved", rows=model.num_distinct_codes, seconds=round(model.training_seconds, 3))

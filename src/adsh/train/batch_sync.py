@@ -1,7 +1,7 @@
-"""Layers that look beyond a row, for a process that has some rows of a mini-batch: as if it had them all.
+"""Noise, dropout and batch norm for a process that has some rows of a mini-batch, as if it had them all.
 
-Noise and dropout are drawn for the whole mini-batch, and this process's rows taken; batch norm takes the mean and the
-variance over all processes. A network needs no change for it: torch asks this mode first, in the forward pass.
+Noise and dropout masks are drawn for the whole mini-batch, and this process's rows taken; batch norm takes the mean and
+the variance over all processes. A network needs no change: torch calls this function mode first in the forward pass.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-Total = Callable[[Tensor], Tensor]  # the sum over all processes
-Draw = Callable[[Callable[[], Tensor]], Tensor]  # what a draw for all rows gives
+Sum = Callable[[Tensor], Tensor]  # over all processes
+Draw = Callable[[Callable[[], Tensor]], Tensor]  # runs a draw for all rows, once for all threads
 
 
-class WholeBatch(TorchFunctionMode):
-    """The mode, for rows `share` of `count`. All processes go through the same layers in the same order."""
+class BatchSync(TorchFunctionMode):
+    """A torch function mode for the rows `share` of `size`. All processes pass the same layers in the same order."""
 
-    def __init__(self, share: slice, count: int, total: Total, draw: Draw = lambda made: made()) -> None:
+    def __init__(self, share: slice, size: int, sum_all: Sum, draw: Draw = lambda compute: compute()) -> None:
         super().__init__()
-        self._share, self._count, self._total, self._draw = share, count, total, draw
-        self._instead: dict[Any, Callable[..., Tensor]] = {
+        self._share, self._size, self._sum_all, self._draw = share, size, sum_all, draw
+        self._replacements: dict[Any, Callable[..., Tensor]] = {
             torch.randn_like: self._noise(torch.randn_like),
             torch.rand_like: self._noise(torch.rand_like),
             functional.dropout: self._dropout(functional.dropout),
@@ -36,22 +36,22 @@ class WholeBatch(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        return self._instead.get(func, func)(*args, **(kwargs or {}))
+        return self._replacements.get(func, func)(*args, **(kwargs or {}))
 
     def _all_rows(self, x: Tensor) -> Tensor:
-        """(count, …) ones, of which x could be the share."""
-        return x.new_ones((self._count, *x.shape[1:]))
+        """(size, …) ones: a tensor for all rows, of which x could be the share."""
+        return x.new_ones((self._size, *x.shape[1:]))
 
-    def _noise(self, drawn: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        return lambda x, **options: self._draw(lambda: drawn(self._all_rows(x), **options))[self._share]
+    def _noise(self, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        return lambda x, **options: self._draw(lambda: function(self._all_rows(x), **options))[self._share]
 
-    def _dropout(self, drawn: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        def dropped(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    def _dropout(self, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
             if not training or not p:
-                return drawn(input, p, training, inplace)
-            return input * self._draw(lambda: drawn(self._all_rows(input), p, True))[self._share]
+                return function(input, p, training, inplace)
+            return input * self._draw(lambda: function(self._all_rows(input), p, True))[self._share]
 
-        return dropped
+        return dropout
 
     def _batch_norm(
         self,
@@ -69,10 +69,10 @@ class WholeBatch(TorchFunctionMode):
         over = [0, *range(2, input.ndim)]
         shape = [1, -1, *[1] * (input.ndim - 2)]
         values = input.float()
-        n = self._count * values.shape[2:].numel()
-        mean = _total(values.sum(over), self._total) / n
-        centred = values - mean.view(shape)
-        variance = _total((centred * centred).sum(over), self._total) / n
+        n = self._size * values.shape[2:].numel()
+        mean = _sum(values.sum(over), self._sum_all) / n
+        centered = values - mean.view(shape)
+        variance = _sum((centered * centered).sum(over), self._sum_all) / n
         with torch.no_grad():
             if running_mean is not None:
                 running_mean.lerp_(mean.to(running_mean.dtype), momentum)
@@ -80,23 +80,23 @@ class WholeBatch(TorchFunctionMode):
                 running_var.lerp_((variance * (n / max(n - 1, 1))).to(running_var.dtype), momentum)
         scale = torch.rsqrt(variance + eps)
         scale = scale if weight is None else scale * weight
-        out = centred * scale.view(shape)
+        out = centered * scale.view(shape)
         return (out if bias is None else out + bias.view(shape)).to(input.dtype)
 
 
-class _Total(torch.autograd.Function):
-    """A sum over all processes: each one's part weighs in the losses of all, so the slopes are summed too."""
+class _SumAll(torch.autograd.Function):
+    """A sum over all processes: each summand contributes to the losses of all, so gradients are summed too."""
 
     @staticmethod
-    def forward(context: Any, values: Tensor, total: Total) -> Tensor:
-        context.total = total
-        return total(values.clone())
+    def forward(context: Any, values: Tensor, sum_all: Sum) -> Tensor:
+        context.sum_all = sum_all
+        return sum_all(values.clone())
 
     @staticmethod
-    def backward(context: Any, *slopes: Tensor) -> tuple[Tensor, None]:
-        return context.total(slopes[0].contiguous().clone()), None
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return context.sum_all(gradients[0].contiguous().clone()), None
 
 
-def _total(values: Tensor, total: Total) -> Tensor:
-    summed: Tensor = _Total.apply(values, total)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+def _sum(values: Tensor, sum_all: Sum) -> Tensor:
+    summed: Tensor = _SumAll.apply(values, sum_all)  # type: ignore[no-untyped-call]  # torch leaves it untyped
     return summed

@@ -1,9 +1,9 @@
-"""Training that survives: the whole standing after an outer iteration in one file, and going on from it.
+"""Checkpoints: the whole state of training after an outer iteration in one file, and resuming from it.
 
     checkpoint-000012.safetensors   the network, the optimizer's state and the code table as tensors; in its
-                                    header the history, what was being run on what, and a digest
+                                    header the history, the configuration, the data and a digest
 
-A file is written beside and renamed, so under its name it is whole; the last two are kept.
+A file is written under another name and renamed, so it is always complete; the last two are kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -21,22 +20,22 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from ..config import Recipe
+from ..config import RETIRED, Recipe
 from ..data.fingerprint import Fingerprint, differences
 from ..errors import FolderError, InputError, first_line
 from ..utils.files import replacing_file
 from ..utils.tensors import as_bytes, on_cpu
-from .distributed import World
-from .loop import Record, Standing
+from .distributed import ProcessGroup
+from .state import Record, TrainState
 
 FORMAT, FORMAT_VERSION = "adsh-checkpoint", 1
 KEPT = 2
-_FREE = ("compile",)  # how steps are taken, not which
+_IGNORED = ("compile",)  # may differ when resuming: how steps are computed, not which
 _PATTERN = "checkpoint-{:06}.safetensors"
 
 
 class Checkpoints:
-    """Checkpoints of one run in one folder. `configuration` and `data` say which run it is."""
+    """The checkpoints of one run in one folder. `configuration` and `data` identify the run."""
 
     def __init__(self, folder: Path, every: int, configuration: Mapping[str, Any], data: Fingerprint) -> None:
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
@@ -45,18 +44,18 @@ class Checkpoints:
         self._configuration = {name: str(value) for name, value in configuration.items()}
         self._data = data
 
-    def save(self, standing: Standing) -> Path | None:
-        """Writes one, where this outer iteration is one of those asked for, and forgets all but the last two."""
-        done = len(standing.history)
+    def save(self, state: TrainState) -> Path | None:
+        """Write a checkpoint if one is due after this outer iteration, and delete all but the last two."""
+        done = len(state.history)
         if done % self.every:
             return None
-        tensors = _tensors(standing)
+        tensors = _tensors(state)
         header = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "configuration": self._configuration,
             "data": self._data,
-            "history": standing.history,
+            "history": state.history,
             "digest": _digest(tensors),
         }
         path = self.folder / _PATTERN.format(done)
@@ -64,23 +63,27 @@ class Checkpoints:
             with replacing_file(path) as file:
                 file.write(as_bytes(tensors, metadata={"adsh": json.dumps(header)}))
         except FolderError as problem:
-            raise FolderError(f"{problem}; those before it are kept: put that right, and resume") from None
+            raise FolderError(f"{problem}; earlier checkpoints are kept: fix that, and resume") from None
         for old in found(self.folder)[KEPT:]:
             with suppress(OSError):
                 old.unlink()
         return path
 
-    def restore(self, standing: Standing, world: World = World()) -> Path | None:  # noqa: B008  # frozen
-        """Puts the last whole checkpoint in place; None where there is none. Refuses one of another run.
+    def restore(self, state: TrainState, group: ProcessGroup = ProcessGroup()) -> Path | None:  # noqa: B008  # frozen
+        """Put the last undamaged checkpoint in place, which rank 0 reads for all processes.
 
-        The first process reads it for all.
+        Returns:
+            Its path, or None where there is no checkpoint.
+
+        Raises:
+            InputError: it is of another configuration or other data.
         """
-        last = world.from_first(self._last)
+        last = group.broadcast_from_rank0(self._last)
         if last is None:
             return None
         path, history, tensors = last
-        _put_back(standing, tensors)
-        standing.history[:] = history
+        _restore_tensors(state, tensors)
+        state.history[:] = history
         return path
 
     def _last(self) -> tuple[Path, list[Record], dict[str, Tensor]] | None:
@@ -94,24 +97,26 @@ class Checkpoints:
             self._check_same(path, header)
             return path, header["history"], tensors
         if damaged:
-            raise FolderError(f"no checkpoint in {self.folder} is whole: {', '.join(damaged)}; train without resuming")
+            raise FolderError(
+                f"every checkpoint in {self.folder} is damaged: {', '.join(damaged)}; train without resuming"
+            )
         return None
 
     def clear(self) -> None:
-        """Removes those of an earlier run."""
+        """Delete the checkpoints of an earlier run."""
         for path in found(self.folder):
             path.unlink()
 
     def check_space(self, network: nn.Module, table_bytes: int) -> None:
-        """Raises where the disk cannot hold those kept and the one being written.
+        """Raise where the disk cannot hold the checkpoints that are kept and the one being written.
 
-        A standing is the weights, perhaps averaged too, twice as much of the optimizer's, and the code table.
+        A state is the weights, their averages, twice as much of the optimizer's, and the code table.
         """
         weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
-        standing_bytes = 4 * weights + table_bytes
-        beside = next(parent for parent in (self.folder, *self.folder.resolve().parents) if parent.exists())
-        here = sum(path.stat().st_size for path in found(self.folder))
-        needed, free = (KEPT + 1) * standing_bytes - here, shutil.disk_usage(beside).free
+        state_bytes = 4 * weights + table_bytes
+        existing = next(parent for parent in (self.folder, *self.folder.resolve().parents) if parent.exists())
+        replaced = sum(path.stat().st_size for path in found(self.folder))
+        needed, free = (KEPT + 1) * state_bytes - replaced, shutil.disk_usage(existing).free
         if free < needed:
             raise FolderError(
                 f"not enough space for checkpoints in {self.folder}: {needed / 1e6:,.0f} MB are needed and "
@@ -120,46 +125,47 @@ class Checkpoints:
 
     def _check_same(self, path: Path, header: dict[str, Any]) -> None:
         data = differences(self._data, header["data"])
-        # values that a recipe did not have then are as they were before there was a choice
-        before = {name: str(value) for name, value in asdict(Recipe()).items()}
-        free = {name: value for name, value in self._configuration.items() if name in _FREE}
-        other = data + differences(self._configuration, {**before, **header["configuration"], **free})
+        # values that recipes did not have when it was written are at their defaults
+        defaults = {name: str(value) for name, value in Recipe().saved().items()}
+        written = {name: value for name, value in header["configuration"].items() if name not in RETIRED}
+        ignored = {name: value for name, value in self._configuration.items() if name in _IGNORED}
+        other = data + differences(self._configuration, {**defaults, **written, **ignored})
         if other:
-            kind = "was made with other data" if data else "is of another configuration"
-            raise InputError(f"{path} {kind}: {'; '.join(other)}. Resume with the same, or train anew elsewhere")
+            kind = "is of other data" if data else "is of another configuration"
+            raise InputError(f"{path} {kind}: {'; '.join(other)}. Resume with the same, or train in another folder")
 
 
 def found(folder: Path) -> list[Path]:
-    """The checkpoints there, newest first."""
+    """Return the checkpoints in a folder, newest first."""
     return sorted(folder.glob("checkpoint-*.safetensors"), reverse=True)
 
 
-def _tensors(standing: Standing) -> dict[str, Tensor]:
-    tensors = {f"network.{name}": tensor for name, tensor in standing.network.state_dict().items()}
-    if standing.average is not None:
-        tensors |= {f"average.{name}": tensor for name, tensor in standing.average.state_dict().items()}
-    for number, state in standing.optimizer.state_dict()["state"].items():
-        named = {f"optimizer.{number}.{name}": value for name, value in state.items()}
+def _tensors(state: TrainState) -> dict[str, Tensor]:
+    tensors = {f"network.{name}": tensor for name, tensor in state.network.state_dict().items()}
+    if state.average is not None:
+        tensors |= {f"average.{name}": tensor for name, tensor in state.average.state_dict().items()}
+    for number, values in state.optimizer.state_dict()["state"].items():
+        named = {f"optimizer.{number}.{name}": value for name, value in values.items()}
         tensors |= {name: value for name, value in named.items() if isinstance(value, Tensor)}
-    tensors |= {f"table.{name}": torch.from_numpy(array) for name, array in standing.table.state().items()}
+    tensors |= {f"table.{name}": torch.from_numpy(array) for name, array in state.table.state().items()}
     return on_cpu(tensors)
 
 
-def _put_back(standing: Standing, tensors: dict[str, Tensor]) -> None:
-    parts: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimizer": {}, "table": {}}
+def _restore_tensors(state: TrainState, tensors: dict[str, Tensor]) -> None:
+    by_owner: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimizer": {}, "table": {}}
     for name, tensor in tensors.items():
-        part, _, rest = name.partition(".")
-        parts[part][rest] = tensor
-    standing.network.load_state_dict(parts["network"])
-    if standing.average is not None:
-        standing.average.load_state_dict(parts["average"])
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in parts["optimizer"].items():
+        owner, _, rest = name.partition(".")
+        by_owner[owner][rest] = tensor
+    state.network.load_state_dict(by_owner["network"])
+    if state.average is not None:
+        state.average.load_state_dict(by_owner["average"])
+    by_parameter: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in by_owner["optimizer"].items():
         number, _, rest = name.partition(".")
-        state.setdefault(int(number), {})[rest] = tensor
-    groups = standing.optimizer.state_dict()["param_groups"]
-    standing.optimizer.load_state_dict({"state": state, "param_groups": groups})
-    standing.table.restore({name: tensor.numpy() for name, tensor in parts["table"].items()})
+        by_parameter.setdefault(int(number), {})[rest] = tensor
+    groups = state.optimizer.state_dict()["param_groups"]
+    state.optimizer.load_state_dict({"state": by_parameter, "param_groups": groups})
+    state.table.restore({name: tensor.numpy() for name, tensor in by_owner["table"].items()})
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -169,7 +175,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             raise ValueError("written by a newer adsh, or not by adsh")
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
     if _digest(tensors) != header["digest"]:
-        raise ValueError("damaged, its digest is another")
+        raise ValueError("damaged: its digest does not match")
     return header, tensors
 
 

@@ -1,4 +1,4 @@
-"""A network's passes as CUDA graphs: a step that is not compiled need not wait for the CPU to launch its many parts."""
+"""A network's passes as CUDA graphs: a step that is not compiled does not wait for the CPU to launch kernels."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..networks.backbone import Backbone
 from ..networks.class_lookup import split_scores
 
 
-def can_be_recorded(network: nn.Module, device: torch.device) -> bool:
-    """Whether its forward does nothing that a graph would leave out; and on the first GPU, as torch records there."""
+def can_be_captured(network: nn.Module, device: torch.device) -> bool:
+    """Return whether a graph can hold the network's forward pass; torch captures on the first GPU alone."""
     network, _ = split_scores(network)
     known = isinstance(network, Backbone) and network.replays
     return known and device.type == "cuda" and (device.index or 0) == torch.cuda.current_device() == 0
 
 
-class Recorded:
-    """Forward and back for inputs of one shape, in training mode; the weights are the network's own."""
+class CapturedNetwork:
+    """Forward and backward passes for inputs of one shape, in training mode; the weights are the network's own."""
 
     def __init__(self, network: nn.Module, inputs: Tensor, *, bf16: bool) -> None:
         self._passes = _Passes(network)
@@ -28,29 +28,29 @@ class Recorded:
         autocast = torch.autocast("cuda", dtype=torch.bfloat16, enabled=bf16, cache_enabled=False)
         try:
             with autocast, warnings.catch_warnings():
-                # what is recorded has a stream of its own, and goes back in a thread of its own: torch says so, once
+                # a capture has a stream of its own, and its backward pass a thread of its own: torch warns once of each
                 warnings.filterwarnings("ignore", "The AccumulateGrad node's stream does not match")
                 warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current CUDA context")
                 torch.cuda.make_graphed_callables(self._passes, (inputs.clone(),), allow_unused_input=True)
                 self(inputs).sum().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         except BaseException:
-            torch.cuda.set_stream(stream)  # a recording that fails leaves its own in place
+            torch.cuda.set_stream(stream)  # a capture that fails leaves its own stream in place
             self.close()
             raise
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        """(b, c) F(x), in memory of its own: the next replay writes to the same."""
+        """(b, c) F(x), in memory of its own: the next replay overwrites the graph's."""
         out: Tensor = self._passes(inputs)
         return out.clone()
 
     def close(self) -> None:
-        """Gives the memory of the graphs back, which refer to themselves."""
+        """Free the memory of the graphs, which refer to themselves."""
         self._passes.__dict__.pop("forward", None)
         gc.collect()
 
 
 class _Passes(nn.Module):
-    """A network under another name: torch puts what it recorded in the place of a module's `forward`."""
+    """A module around the network: torch replaces a module's `forward` by the captured one."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()

@@ -23,9 +23,10 @@ from ..data.fingerprint import Fingerprint, differences
 from ..data.images.cache import create_npy
 from ..data.loader import DeviceLoader
 from ..errors import FolderError, InputError
+from ..networks.traits import traits_of
 from ..utils.device import DeviceChoice, threads_for
 from ..utils.files import replacing_file
-from .distributed import World
+from .distributed import ProcessGroup
 
 _BATCH = 256
 _MARK_SECONDS = 5.0  # between two writes of the number of rows done
@@ -38,7 +39,7 @@ def features_once(
     *,
     path: Path | None = None,
     data: Fingerprint | None = None,
-    world: World = World(),  # noqa: B008  # frozen
+    group: ProcessGroup = ProcessGroup(),  # noqa: B008  # frozen
     on_done: Callable[[int, int], None] | None = None,
 ) -> NDArray[np.float32]:
     """Return (n, d) the network's features of every item, computed once.
@@ -50,24 +51,28 @@ def features_once(
         path: A file to keep them in, which a later run resumes or reuses; None keeps them in memory. Where several
             processes share the work, each holds all features in memory, and there is no file.
         data: The fingerprint of the items; a file of other features is replaced.
-        world: The processes that share the work.
+        group: The processes that share the work.
         on_done: Called with the number of items done, and of all.
     """
     shape = (len(items), int(network.feature_size))  # type: ignore[arg-type]  # not a tensor
-    if path is None or not world.alone:
+    if path is None or not group.is_single:
         features = np.empty(shape, dtype=np.float32)
-        own = world.share(len(items))
-        batches = feature_batches(network, world.shares(len(items)))
+        own = group.share(len(items))
+        batches = feature_batches(network, group.shard_slices(len(items)))
         compute_features(network, items, choice, features.__setitem__, batches, on_done)
-        gathered: NDArray[np.float32] = world.gather(torch.from_numpy(features[own]), len(items)).numpy()
+        gathered: NDArray[np.float32] = group.gather(torch.from_numpy(features[own]), len(items)).numpy()
         return gathered
-    about = {**weights_fingerprint(network), **(data or {}), **({"parts": str(world.parts)} if world.parts > 1 else {})}
+    about = {
+        **weights_fingerprint(network),
+        **(data or {}),
+        **({"parts": str(group.shards)} if group.shards > 1 else {}),
+    }
     try:
         file = FeatureFile(path, shape, about, overwrite=False)
     except InputError:
         path.unlink(missing_ok=True)
         file = FeatureFile(path, shape, about, overwrite=True)
-    batches = [batch for batch in feature_batches(network, world.shares(len(items))) if batch[-1] >= file.done]
+    batches = [batch for batch in feature_batches(network, group.shard_slices(len(items))) if batch[-1] >= file.done]
     compute_features(network, items, choice, file.write, batches, on_done)
     file.finish()
     mapped: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -108,7 +113,7 @@ def compute_features(
 
 def feature_batches(network: nn.Module, shares: Iterable[slice], batch: int | None = None) -> list[NDArray[Any]]:
     """Return the indices of each batch; no batch crosses the end of a share."""
-    size = batch or int(getattr(network, "evaluation_batch", _BATCH))
+    size = batch or traits_of(network).evaluation_batch or _BATCH
     starts = ((at, min(at + size, share.stop)) for share in shares for at in range(share.start, share.stop, size))
     return [np.arange(at, end) for at, end in starts]
 
@@ -203,7 +208,7 @@ def weights_fingerprint(network: nn.Module) -> Fingerprint:
     for name, tensor in network.state_dict().items():
         if not name.startswith(("head.", "top.", "backbone.head.")):
             digest.update(name.encode() + tensor.cpu().numpy().tobytes())
-    return {"weights": digest.hexdigest(), "images": repr(getattr(network, "preprocess", None))}
+    return {"weights": digest.hexdigest(), "images": repr(traits_of(network).preprocess)}
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..errors import InputError, TrainingError
 
 if TYPE_CHECKING:
-    from .distributed import World
+    from .distributed import ProcessGroup
 
 PEER_LOST = 3  # the exit status of a process that ends because another one did
 _MEETING = "ADSH_MEETING"  # where processes started here find each other
@@ -32,29 +32,29 @@ _STOPPING = 30.0  # seconds that the first has to stop when asked
 _SILENCE = timedelta(minutes=30)  # the longest wait for a message, where a host is gone without a word
 
 
-def started_here() -> bool:
+def is_child() -> bool:
     """Whether this process is one of those that `run` started."""
     return _MEETING in os.environ
 
 
-def spoken_for() -> bool:
+def parent_reports() -> bool:
     """Whether the process that started this one tells of a loss: of the first, which has the terminal."""
-    return started_here() and os.environ["RANK"] == "0"
+    return is_child() and os.environ["RANK"] == "0"
 
 
-def restarted() -> bool:
+def is_restarted() -> bool:
     """Whether torchrun has started this process again, after one was lost."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0
 
 
 @contextmanager
-def joined(device: str) -> Iterator[World]:
+def joined(device: str) -> Iterator[ProcessGroup]:
     """The processes started with this one, in touch with each other while the block lasts; this one alone if none."""
-    from .distributed import World
+    from .distributed import ProcessGroup
 
     rank, size = (int(os.environ.get(name, default)) for name, default in (("RANK", 0), ("WORLD_SIZE", 1)))
     if "LOCAL_RANK" not in os.environ or size == 1:
-        yield World()
+        yield ProcessGroup()
         return
     import torch
     import torch.distributed as dist
@@ -62,22 +62,22 @@ def joined(device: str) -> Iterator[World]:
     from torch.distributed.rendezvous import rendezvous
 
     from ..utils.device import choose_device
-    from .distributed import own_gpu
+    from .distributed import local_gpu
 
     if rank:
         warnings.simplefilter("ignore")  # the first has the same to note
-    if started_here():
+    if is_child():
         threading.Thread(target=_end_with_parent, daemon=True).start()
     backend = "gloo"
     if device in ("auto", "cuda") and torch.cuda.is_available():
-        torch.cuda.set_device(own_gpu())  # before anything else takes room on the first one
+        torch.cuda.set_device(local_gpu())  # before anything else takes room on the first one
         backend = "nccl"
     choose_device(device)  # or tell now that it cannot be used
     store, _, _ = next(iter(rendezvous(os.environ.get(_MEETING, "env://"), rank, size, timeout=_SILENCE)))
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     store = PrefixStore(f"attempt-{attempt}", store)  # a restart must not meet addresses of the processes before
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_SILENCE)
-    yield World.now()
+    yield ProcessGroup.current()
     dist.destroy_process_group()  # not after an error: the others may be in the middle of a message
 
 

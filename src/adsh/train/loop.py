@@ -1,245 +1,255 @@
-"""Algorithm 1: the network and the codes, in turn.
+"""Algorithm 1: learn the network and the codes, in turn.
 
     n, c     database points, bits              Omega  m points sampled anew each outer iteration
     Theta    the network's parameters           U      (m, c) tanh(F(y_i; Theta)) of the sampled points
     V        the codes, held by the CodeTable   T_out, T_in   outer iterations, epochs over Omega in each
 
 Every random choice of outer iteration w comes from (seed, w) alone. Other methods that train a network batch by batch
-learn in the same loop, with a table and terms of their own.
+use the same loop, with a table and a gradient of their own.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from ..config import Recipe
 from ..errors import InputError, TrainingError
 from ..learn.code_table import CodeTable
-from ..learn.objective import Terms
+from ..learn.objective import ObjectiveTerms
 from ..learn.outputs import load_kernels
 from ..learn.similarity import Indices
 from ..networks.class_lookup import split_scores
-from .deterministic import Augment, by_part
-from .distributed import World
-from .step import Activation, Step
+from .deterministic import shard_by_shard
+from .distributed import ProcessGroup
+from .forward import network_outputs
+from .state import Activation, Augment, BatchGradient, Loader, MakeGradient, Record, Table, TrainState
+from .step import Step
 
-Feed = Callable[[NDArray[Any] | Tensor], Tensor]
-Record = dict[str, float]
-
-
-class Table(Protocol):
-    """What is learned beside the network: V, the CodeTable, for ADSH."""
-
-    bits: int  # the width of an output
-    points: int  # that take part
-    askers: int  # of which Omega is drawn
-    separate_queries: bool
-
-    def draw(self, m: int, rng: np.random.Generator) -> Indices:
-        """Omega."""
-
-    def update(self, omega: Any, outputs: Any, gamma: float, *, signed: bool = False) -> float:
-        """Learns from the outputs of Omega; the objective, over m x points pairs."""
-
-    @property
-    def rows(self) -> Sized:
-        """How large it is."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All that updates change."""
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Takes such a state."""
+Hook = Callable[[TrainState], None]
 
 
-class Slopes(Protocol):
-    """The slope of the loss for each point of Omega; `positions` are those of a batch."""
+@dataclass
+class Iteration:
+    """One outer iteration: its sample, and what has been learned of it so far."""
 
-    def __getitem__(self, positions: Tensor) -> Self:
-        """For some of them."""
+    number: int  # w, from 0
+    omega: Indices  # (m,) the sampled points
+    order: Indices  # (m,) the order in which an epoch visits them
+    gradient: BatchGradient  # of the loss, at the present codes
+    outputs: Tensor  # (m, c) U, as the mini-batches left it
+    rng: np.random.Generator
+    generator: Generator  # for augmentation, on the device
+    last_inputs: Tensor | None = None  # of the last mini-batch
+    objective: float = 0.0  # J of eq. (3) or (4), at the codes just updated
+    code_seconds: float = 0.0  # spent updating codes
+    started: float = field(default_factory=time.perf_counter)
 
-    def __call__(self, outputs: Tensor) -> Tensor:
-        """(b, c) the gradient at the outputs of these."""
 
-
-SlopesOf = Callable[[Any, Indices, float, torch.device], Slopes]  # table, Omega, gamma, device
-
-_EVALUATION_BATCH = 1024
-
-
-@dataclass(frozen=True)
-class Standing:
-    """Where training stands between two outer iterations. Nothing else is needed to go on from there."""
+@dataclass
+class Trainer:
+    """Trains `network` and `table` in place. The processes of `group` share the work, and end with the same result."""
 
     network: nn.Module
-    optimizer: torch.optim.Optimizer
+    loader: Loader
     table: Table
-    history: list[Record]  # one record an outer iteration done
-    average: nn.Module | None = None  # the network with averaged weights, where the recipe has them
+    recipe: Recipe
+    device: torch.device
+    seed: int = 0
+    augment: Augment | None = None
+    make_gradient: MakeGradient = ObjectiveTerms.of  # of eqs. (3) and (4)
+    activation: Activation = torch.tanh
+    group: ProcessGroup = ProcessGroup()  # noqa: RUF009  # frozen
+
+    def fit(self, *, on_start: Hook | None = None, on_iteration: Hook | None = None) -> list[Record]:
+        """Run Algorithm 1.
+
+        Args:
+            on_start: called before the first iteration; it may put an earlier state in place.
+            on_iteration: called with the state after each outer iteration.
+
+        Returns:
+            One record an outer iteration, those of an earlier state included.
+        """
+        state = TrainState(self.network, self.step.optimizer, self.table, [], self.step.average)
+        if on_start:
+            on_start(state)
+        self.step.resume(len(state.history))
+        self.group.broadcast_parameters(self.network, state.average)
+        with closing(self.step):
+            set_up_seconds = self._warm_up()
+            for w in range(len(state.history), self.recipe.outer):
+                iteration = self._sample(w)  # Omega
+                for epoch in range(self.recipe.inner):
+                    self._run_epoch(iteration)  # Theta, with V fixed
+                    last = epoch == self.recipe.inner - 1
+                    if last or self.recipe.code_update_interval == "epoch":
+                        self._update_codes(iteration)  # V, with Theta fixed: eq. (9)
+                        if not last:
+                            iteration.gradient = self._gradient(iteration.omega)
+                    if self.recipe.reshuffle:
+                        iteration.order = iteration.rng.permutation(self.m)
+                state.history.append(self._record(iteration, set_up_seconds))
+                set_up_seconds = 0.0
+                if on_iteration:
+                    on_iteration(state)
+            self.step.finish()
+        return state.history
+
+    @cached_property
+    def m(self) -> int:
+        """The size of Omega."""
+        m = min(self.recipe.samples, self.table.num_sampleable)
+        if m < self.group.size:
+            raise InputError(f"{self.group.size} processes share {m} sampled points: start no more than {m}")
+        return m
+
+    @cached_property
+    def step(self) -> Step:
+        """The optimization step."""
+        return Step(self.network, self.recipe, len(self._cuts) + 1, self.device, self.activation, self.group)
+
+    @cached_property
+    def _cuts(self) -> list[int]:
+        return batch_cuts(self.m, self.recipe.batch_size)
+
+    @cached_property
+    def _gamma(self) -> float:
+        return 0.0 if self.table.separate_queries else self.recipe.gamma
+
+    @cached_property
+    def _augment(self) -> Augment | None:
+        if self.augment is None or self.group.shards == 1:
+            return self.augment
+        return shard_by_shard(self.augment, self.group)
+
+    def _gradient(self, omega: Indices) -> BatchGradient:
+        return self.make_gradient(self.table, omega, self._gamma, self.device)
+
+    def _warm_up(self) -> float:
+        """Compile, capture and load kernels on a GPU, before the first iteration; return the seconds it took."""
+        if self.device.type != "cuda":
+            return 0.0
+        started = time.perf_counter()
+        for size in dict.fromkeys(np.diff([0, *self._cuts, self.m]).tolist()):  # the usual one, and the last batch's
+            share = self.group.share(size)
+            inputs = self.loader(self.table.draw(size, np.random.default_rng(self.seed))[share])
+            if self._augment is not None:
+                inputs = self._augment(inputs, Generator(self.device), share, size)
+            self.step.warm_up(inputs, size)
+        if isinstance(self.table, CodeTable):
+            load_kernels(self.m, self.table.bits, self.device)
+        return time.perf_counter() - started
+
+    def _sample(self, w: int) -> Iteration:
+        """Draw Omega, and everything random of outer iteration w, from (seed, w)."""
+        started = time.perf_counter()
+        self.step.start_iteration()
+        rng = np.random.default_rng([self.seed, w])
+        torch.manual_seed(int(rng.integers(1 << 62)))
+        generator = Generator(self.device).manual_seed(torch.initial_seed() >> 1)
+        omega = self.table.draw(self.m, rng)
+        order = rng.permutation(self.m)
+        outputs = torch.empty((self.m, self.table.bits), device=self.device)
+        return Iteration(w, omega, order, self._gradient(omega), outputs, rng, generator, started=started)
+
+    def _run_epoch(self, iteration: Iteration) -> None:
+        """Pass once over Omega in mini-batches, each a step of the optimizer; keep their outputs as U."""
+        omega: Any = iteration.omega
+        self.network.train()
+        positions = torch.as_tensor(iteration.order, device=self.device).tensor_split(self._cuts)  # one transfer
+        batches: Any = positions
+        if self.loader.on_device:
+            omega = torch.as_tensor(omega, device=self.device)
+        else:
+            batches = np.split(iteration.order, self._cuts)
+        shares = [omega[batch[self.group.share(len(batch))]] for batch in batches]
+        for inputs, at in zip(self.loader.epoch(shares), positions, strict=True):
+            size = len(at)
+            if self._augment is not None:
+                inputs = self._augment(inputs, iteration.generator, self.group.share(size), size)
+            iteration.outputs[at] = self.step(inputs, iteration.gradient[at], size)
+            iteration.last_inputs = inputs
+
+    def _update_codes(self, iteration: Iteration) -> None:
+        """Update V by eq. (9), given U."""
+        if self.recipe.refresh_outputs == "fresh":
+            iteration.outputs = self._fresh_outputs(iteration.omega)
+        self._check_finite(iteration.outputs, iteration.number)  # waits for the device
+        started = time.perf_counter()
+        for _ in range(self.recipe.sweeps):
+            iteration.objective = self.table.update(
+                iteration.omega, iteration.outputs, self._gamma, signed=self.recipe.use_sign_outputs
+            )
+        self.group.assert_equal_codes(self.table)
+        iteration.code_seconds += time.perf_counter() - started
+
+    def _fresh_outputs(self, omega: Indices) -> Tensor:
+        """(m, c) U by a pass in evaluation mode, shared among the processes."""
+        scores, _ = split_scores(self.network)
+        shares = [omega[share] for share in self.group.shard_slices(self.m)]
+        outputs = [
+            u for share in shares for u in network_outputs(scores, self.loader, share, activation=self.activation)
+        ]
+        return self.group.gather(torch.cat(outputs), self.m)
+
+    def _record(self, iteration: Iteration, set_up_seconds: float) -> Record:
+        """Return the figures of a finished iteration."""
+        seconds = time.perf_counter() - iteration.started
+        if iteration.number == self.recipe.outer - 1:  # what the last step did is in no outputs yet
+            assert iteration.last_inputs is not None
+            with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=self.step.bf16):
+                scores, _ = split_scores(self.network.eval())
+                self._check_finite(scores(iteration.last_inputs), iteration.number)
+        return {
+            "outer": iteration.number + 1,
+            "loss": iteration.objective / (self.m * self.table.points),  # eq. (3) or (4) a pair
+            "seconds": seconds,
+            "code_update_seconds": iteration.code_seconds,  # included in `seconds`
+            "rows": len(self.table.rows),
+            "lr": self.step.rate_used,
+            "items_per_second": self.m * self.recipe.inner / seconds,
+            "set_up_seconds": set_up_seconds,  # before this iteration: compiling, and cuDNN's choices
+        }
+
+    def _check_finite(self, outputs: Tensor, w: int) -> None:
+        if not bool(torch.isfinite(outputs).all()):
+            raise TrainingError(
+                f"training diverged in outer iteration {w + 1}: the outputs are no longer finite; "
+                f"lower lr, now {self.recipe.lr:g}"
+            )
+
+
+def batch_cuts(items: int, batch_size: int) -> list[int]:
+    """Return where an epoch is cut into mini-batches; a remainder of one item joins the batch before it."""
+    cuts = list(range(batch_size, items, batch_size))
+    return cuts[:-1] if cuts and items - cuts[-1] == 1 else cuts
 
 
 def learn(
-    network: nn.Module,
-    feed: Feed,
-    table: Table,
-    recipe: Recipe,
-    *,
-    device: torch.device,
-    seed: int = 0,
-    augment: Augment | None = None,
-    slopes_of: SlopesOf | None = None,
-    activation: Activation = torch.tanh,
-    resume: Callable[[Standing], None] | None = None,
-    after_outer: Callable[[Standing], None] | None = None,
-    world: World = World(),  # noqa: B008  # frozen
+    network: nn.Module, loader: Loader, table: Table, recipe: Recipe, *, device: torch.device, **options: Any
 ) -> list[Record]:
-    """Trains `network` and `table` in place; one record an outer iteration.
+    """Train in one call: `Trainer(...).fit(...)`.
 
-    `slopes_of` and `activation` are those of eqs. (3) and (4) unless given. `resume` may put an earlier standing in
-    place before the first iteration; `after_outer` sees each later one. The processes of `world` share the work, and
-    each ends with the same network and table.
+    Args:
+        network: trained in place.
+        loader: gives the items by index.
+        table: learned in place, a `CodeTable` for ADSH.
+        recipe: the values of the run.
+        device: where to train.
+        **options: `seed`, `augment`, `make_gradient`, `activation` and `group` of the `Trainer`, `on_start` and
+            `on_iteration` of its `fit`.
+
+    Returns:
+        One record an outer iteration.
     """
-    slopes: SlopesOf = slopes_of or Terms.of
-    m = min(recipe.samples, table.askers)
-    if m < world.size:
-        raise InputError(f"{world.size} processes share {m} sampled points: start no more than {m}")
-    if augment is not None and world.parts > 1:
-        augment = by_part(augment, world)
-    gamma = 0.0 if table.separate_queries else recipe.gamma
-    cuts = _cuts(m, recipe.batch_size)
-    step = Step(network, recipe, len(cuts) + 1, device, activation, world)
-    history: list[Record] = []
-    standing = Standing(network, step.optimizer, table, history, step.average)
-    if resume:
-        resume(standing)
-        step.taken = len(history) * recipe.inner * step.batches
-    world.start_alike(network, step.average)
-    with closing(step):
-        set_up = 0.0
-        if device.type == "cuda":
-            started = time.perf_counter()
-            for size in dict.fromkeys(np.diff([0, *cuts, m]).tolist()):  # the usual one, and that of the last batch
-                mine = world.share(size)
-                inputs = feed(table.draw(size, np.random.default_rng(seed))[mine])
-                inputs = inputs if augment is None else augment(inputs, torch.Generator(device), mine, size)
-                step.prepare(inputs, len(history), size)
-            if isinstance(table, CodeTable):
-                load_kernels(m, table.bits, device)
-            set_up = time.perf_counter() - started
-        for w in range(len(history), recipe.outer):
-            started = time.perf_counter()
-            step.outer(w)
-            rng = np.random.default_rng([seed, w])
-            torch.manual_seed(int(rng.integers(1 << 62)))
-            generator = torch.Generator(device).manual_seed(torch.initial_seed() >> 1)
-            omega = table.draw(m, rng)
-            order = rng.permutation(m)
-            U = torch.empty((m, table.bits), device=device)
-            terms = slopes(table, omega, gamma, device)
-            code_update = 0.0
-            points = torch.as_tensor(omega, device=device) if getattr(feed, "on_device", False) else omega
-            for t in range(recipe.inner):
-                network.train()
-                placed = torch.as_tensor(order, device=device).tensor_split(cuts)  # once: no waiting between batches
-                batches = placed if isinstance(points, Tensor) else np.split(order, cuts)
-                shares = [points[b[world.share(len(b))]] for b in batches]
-                for inputs, positions in zip(_fed(feed, shares), placed, strict=True):
-                    b = len(positions)
-                    if augment is not None:
-                        inputs = augment(inputs, generator, world.share(b), b)
-                    U[positions] = step(inputs, terms[positions], b)
-                last = t == recipe.inner - 1
-                if last or recipe.codes_after == "epoch":
-                    if recipe.collect == "fresh":
-                        shared = (omega[share] for share in world.shares(m))
-                        scores, _ = split_scores(network)
-                        seen = [
-                            u for part in shared for u in network_outputs(scores, feed, part, activation=activation)
-                        ]
-                        U = world.gather(torch.cat(seen), m)
-                    _check_finite(U, w, recipe)  # waits for the device
-                    updating = time.perf_counter()
-                    for _ in range(recipe.sweeps):
-                        J = table.update(omega, U, gamma, signed=recipe.signed)
-                    world.check_codes(table)
-                    code_update += time.perf_counter() - updating
-                    if not last:
-                        terms = slopes(table, omega, gamma, device)
-                if recipe.reshuffle:
-                    order = rng.permutation(m)
-            seconds = time.perf_counter() - started
-            if w == recipe.outer - 1:  # what the last step did is in no outputs yet
-                with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=step.bf16):
-                    _check_finite(split_scores(network.eval())[0](inputs), w, recipe)
-            history.append(
-                {
-                    "outer": w + 1,
-                    "loss": J / (m * table.points),  # eq. (3) or (4) a pair, at the codes just updated
-                    "seconds": seconds,
-                    "code_update_seconds": code_update,  # of these
-                    "rows": len(table.rows),
-                    "lr": step.rate_used,
-                    "items_per_second": m * recipe.inner / seconds,
-                    "set_up_seconds": set_up,  # before this iteration: compiling, and cuDNN's choices
-                }
-            )
-            set_up = 0.0
-            if after_outer:
-                after_outer(standing)
-        step.finish()
-    return history
-
-
-def network_outputs(
-    network: nn.Module,
-    feed: Feed,
-    indices: Indices | range,
-    *,
-    mirror: bool = False,
-    bf16: bool = False,
-    activation: Activation = torch.tanh,
-) -> Iterator[Tensor]:
-    """tanh(F) of the items at these indices in evaluation mode, a batch at a time.
-
-    With `mirror`, F is the mean over an image and its mirror image, and a classifier decides by that; with `bf16`, a
-    GPU computes in that.
-    """
-    network.eval()
-    scores, decide = split_scores(network)
-    size = int(getattr(network, "evaluation_batch", _EVALUATION_BATCH))  # large images come in smaller batches
-    with torch.inference_mode():
-        for inputs in _fed(feed, (np.asarray(indices[i : i + size]) for i in range(0, len(indices), size))):
-            with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16 and inputs.is_cuda):
-                outputs = scores(inputs).float()
-                if mirror and inputs.ndim == 4:
-                    outputs = (outputs + scores(inputs.flip(-1)).float()) / 2
-            yield activation(decide(outputs))
-
-
-def _fed(feed: Feed, batches: Iterable[Any]) -> Iterator[Tensor]:
-    """The inputs of each batch in turn; a feed that has `epoch` reads the next ones meanwhile."""
-    epoch = getattr(feed, "epoch", None)
-    return epoch(batches) if epoch else map(feed, batches)
-
-
-def _cuts(m: int, batch_size: int) -> list[int]:
-    """Where an epoch of m items is cut into batches; a remainder of one joins the batch before it."""
-    cuts = list(range(batch_size, m, batch_size))
-    return cuts[:-1] if cuts and m - cuts[-1] == 1 else cuts
-
-
-def _check_finite(U: Tensor, w: int, recipe: Recipe) -> None:
-    if not bool(torch.isfinite(U).all()):
-        raise TrainingError(
-            f"training diverged in outer iteration {w + 1}: the outputs are no longer finite; "
-            f"lower lr, now {recipe.lr:g}"
-        )
+    hooks = {name: options.pop(name) for name in ("on_start", "on_iteration") if name in options}
+    return Trainer(network, loader, table, recipe, device, **options).fit(**hooks)

@@ -1,0 +1,206 @@
+"""From items to a trained network: what `fit` of every method with a network does around Algorithm 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from ..config import Recipe
+from ..data import Items, as_items
+from ..data.augment import augmentation
+from ..data.fingerprint import Fingerprint
+from ..data.loader import DeviceLoader
+from ..errors import InputError
+from ..hamming.bits import Codes
+from ..learn.similarity import Indices
+from ..networks.frozen import Frozen
+from ..train.callbacks import Callback, CallbackList
+from ..train.checkpoint import Checkpoints
+from ..train.distributed import ProcessGroup
+from ..train.feature_cache import features_once
+from ..train.loop import Trainer
+from ..train.state import Activation, MakeGradient, Record, Table, TrainState
+from ..utils.device import choose_device, one_thread, threads_for
+from ..utils.progress import Progress
+from .inference import encode, told_weights, try_out
+from .network_state import check_target
+
+
+class LearnedTable(Table, Protocol):
+    """A table that says how large it may grow."""
+
+    @property
+    def marks(self) -> Fingerprint:
+        """What a checkpoint compares beside the data, such as the choice of training items."""
+
+    def number_bytes(self, updates: int) -> int:
+        """Return an upper bound of the bytes of its row numbers, once that many points have been sampled."""
+
+    def state_bytes(self, updates: int) -> int:
+        """Return an upper bound of the bytes of its state, once that many points have been sampled."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How a fit reports and what it writes; the parameters of `ADSH.fit` of the same names."""
+
+    callback: Callback | Callable[[Record], None] | None = None
+    save_to: str | Path | None = None
+    checkpoints: str | Path | None = None
+    checkpoint_every: int = 1
+    resume: bool = False
+    overwrite: bool = False
+    features: str | Path | None = None
+
+
+@dataclass(frozen=True)
+class FitData:
+    """What a fit learns from."""
+
+    items: Items  # the database
+    query_items: Items  # what Omega is drawn from: the database itself, or separate queries
+    table: LearnedTable
+    recipe: Recipe
+    fingerprint: Fingerprint
+    encode_after: Indices | None  # items that the network encodes after training; None for none
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a fit learned; the table of `FitData` is learned in place."""
+
+    network: nn.Module
+    history: list[Record]
+    device: Any  # DeviceChoice
+    codes: Codes | None  # of the items encoded after training
+    features: NDArray[np.float32] | None  # that a frozen network computes of the database
+    is_rank0: bool
+
+
+class Fitting:
+    """One fit: prepares the network and its inputs, runs the `Trainer`, and reports.
+
+    Args:
+        data: what to learn from.
+        options: how to report, and what to write.
+        bits: the code length.
+        seed: of all random choices.
+    """
+
+    def __init__(self, data: FitData, options: FitOptions, bits: int, seed: int) -> None:
+        self.data, self.options, self.bits, self.seed = data, options, bits, seed
+        self.group = ProcessGroup.current(data.recipe.deterministic_shards)
+        self.checkpoints: Checkpoints | None = None
+        self._weights: str | None = None  # what the network starts from
+
+    def choose(self, device: str, progress: bool | str, store: Callable[[Fingerprint], Checkpoints | None]) -> None:
+        """Choose the device and open the checkpoints; refuse what cannot be trained.
+
+        Args:
+            device: "auto", "cpu", "cuda", …
+            progress: whether to show it: "auto", True or False.
+            store: opens the checkpoints, given the marks of the data; None where none are asked for.
+        """
+        shown = Progress(progress if self.group.is_rank0 else False)
+        self.callbacks = CallbackList(shown, self.options.callback if self.group.is_rank0 else None)
+        choice = choose_device(device)
+        self.device = replace(choice, device=self.group.device(choice.device))
+        shards = self.data.recipe.deterministic_shards
+        if shards > 1 and self.device.device.type != "cpu":
+            raise InputError(f"deterministic_shards={shards} on {self.device.device}: give device cpu, or leave it out")
+        problem = "the processes were given different data: every host needs the same"
+        self.group.assert_equal_across_ranks(self.data.fingerprint, problem)
+        self.checkpoints = store({**self.data.fingerprint, **self.data.table.marks})
+        if self.data.encode_after is not None:
+            self.data.items.read_through(self.data.encode_after)  # report what cannot be read before training
+
+    def run(self, build: Callable[[], nn.Module], make_gradient: MakeGradient, activation: Activation) -> FitResult:
+        """Train.
+
+        Args:
+            build: creates the network.
+            make_gradient: the loss.
+            activation: what makes outputs of F(x).
+
+        Returns:
+            What was learned.
+        """
+        data, recipe, device = self.data, self.data.recipe, self.device.device
+        with (
+            torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
+            one_thread(recipe.deterministic_shards > 1),
+        ):
+            torch.manual_seed(self.seed)
+            network = build().to(device)
+            trained: nn.Module = network.top if isinstance(network, Frozen) else network
+            self._weights = told_weights(network)
+            self._check_space(network, trained)
+            query_items, features = data.query_items, None
+            if isinstance(network, Frozen):
+                features = self._features(network)
+                query_items = as_items(features)
+            loader = DeviceLoader(query_items, device)
+            try_out(trained, loader, self.bits)
+            trainer = Trainer(
+                trained, loader, data.table, recipe, device, self.seed, augmentation(recipe, query_items.shape),
+                make_gradient, activation, self.group,
+            )  # fmt: skip
+            with threads_for(trained, device), loader:
+                history = trainer.fit(on_start=self._on_start, on_iteration=self._on_iteration)
+            codes = None
+            if data.encode_after is not None:
+                codes = encode(network, data.items, device, recipe, data.encode_after, self.group)
+        if data.query_items is not data.items:
+            features = None
+        return FitResult(network.eval(), history, self.device, codes, features, self.group.is_rank0)
+
+    def _check_space(self, network: nn.Module, trained: nn.Module) -> None:
+        """Raise where the disk cannot hold what is to be written."""
+        updates = self.data.recipe.outer * self.data.recipe.samples
+        if not self.group.is_rank0:
+            return
+        if self.options.save_to is not None:
+            check_target(Path(self.options.save_to), network, self.data.table.number_bytes(updates))
+        if self.checkpoints is not None:
+            self.checkpoints.check_space(trained, self.data.table.state_bytes(updates))
+
+    def _features(self, network: Frozen) -> NDArray[np.float32]:
+        """Return the features that a frozen network computes of what is sampled."""
+        path = None if self.options.features is None else Path(self.options.features)
+        return features_once(
+            network, self.data.query_items, self.device, path=path, data=self.data.fingerprint, group=self.group,
+            on_done=self.callbacks.on_features,
+        )  # fmt: skip
+
+    def _on_start(self, state: TrainState) -> None:
+        """Restore the last checkpoint where asked to, and report what is about to be done."""
+        if self.checkpoints is not None and self.options.overwrite and self.group.is_rank0:
+            self.checkpoints.clear()
+        if self.checkpoints is not None and self.options.resume:
+            self.checkpoints.restore(state, self.group)
+        if self.group.is_rank0:
+            self.callbacks.on_start(self._facts(len(state.history)))
+
+    def _on_iteration(self, state: TrainState) -> None:
+        """Report an iteration, and write a checkpoint."""
+        if not self.group.is_rank0:
+            return
+        self.callbacks.on_iteration(state.history[-1])
+        if self.checkpoints is not None:
+            self.checkpoints.save(state)
+
+    def _facts(self, done: int) -> dict[str, Any]:
+        """Return what a callback is given at the start."""
+        items = self.data.items
+        return {
+            "device": str(self.device), "items": "images" if len(items.shape) == 3 else "items", "points": len(items),
+            "rows": len(self.data.table.rows), "bits": self.bits, "done": done, "recipe": self.data.recipe.saved(),
+            "data": self.data.fingerprint, "weights": self._weights, "processes": self.group.size,
+        }  # fmt: skip
