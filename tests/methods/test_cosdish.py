@@ -6,10 +6,10 @@ import pytest
 from adsh.labels import LabelSets
 from adsh.methods import create
 from adsh.methods.arrays import signs_of
-from adsh.methods.cosdish import SimilarityOfSets, gram, one_round, rest_codes, sampled_codes
-from adsh.methods.solvers.binary_quadratic import clustered, improve, large_signs, values
+from adsh.methods.cosdish import SimilarityOfSets, gram, run_round, update_rest, update_sampled
+from adsh.methods.solvers.binary_quadratic import cluster_signs, flip_greedily, maximize_signs, quadratic_forms
 
-from .judge import all_signs, mean_average_precision, similarity
+from .quality import all_signs, mean_average_precision, similarity
 
 
 @pytest.fixture
@@ -37,17 +37,19 @@ def test_clustering_is_within_twice_the_best(seed):
     def cost(b):
         return np.trace(A) - b @ A @ b / len(b)
 
-    assert cost(clustered(A)) <= 2 * min(cost(b) for b in all_signs(len(A)).astype(float))
+    assert cost(cluster_signs(A)) <= 2 * min(cost(b) for b in all_signs(len(A)).astype(float))
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_quadratic_programs_are_improved_and_mostly_solved(seed):
     A, start = _symmetric(seed), np.where(np.random.default_rng(seed).normal(size=8) > 0, 1.0, -1.0)
-    found, before, top = (float(values(A, b).max()) for b in (large_signs(A, start)[None], start[None], all_signs(8)))
+    found, before, top = (
+        float(quadratic_forms(A, b).max()) for b in (maximize_signs(A, start)[None], start[None], all_signs(8))
+    )
     assert before <= found <= top + 1e-9
     assert found >= 0.8 * top
-    still = improve(A, large_signs(A, start))
-    np.testing.assert_array_equal(still, large_signs(A, start))
+    still = flip_greedily(A, maximize_signs(A, start))
+    np.testing.assert_array_equal(still, maximize_signs(A, start))
 
 
 def test_products_with_S_are_those_of_the_whole_matrix(case):
@@ -70,7 +72,7 @@ def test_the_sampled_codes_do_not_raise_the_objective_on_their_columns(case):
         return ((6 * S[:, omega] - codes @ codes[omega].T) ** 2).sum()
 
     pull = S[np.ix_(rest, omega)].T @ B[rest]
-    after = sampled_codes(B[omega], similar.columns(omega)[similar.ids[omega]], pull, gram(B[rest]))
+    after = update_sampled(B[omega], similar.columns(omega)[similar.ids[omega]], pull, gram(B[rest]))
     assert dense(after) < dense(B[omega])
     for i in range(6):  # the last bit of the sweep saw all others as they now are: no flip of it helps
         other = after.copy()
@@ -82,7 +84,7 @@ def test_the_rest_in_closed_form_is_the_best_by_enumeration(case):
     """sign(S B_Omega) is the least of sum |S_ij| |c sign(S_ij) - b_i.b_j| over all codes of a point."""
     labels, S, B = case
     similar, omega = SimilarityOfSets(labels), np.array([0, 5, 7, 30])
-    codes = rest_codes(similar.columns(omega) @ B[omega], B, similar.ids)
+    codes = update_rest(similar.columns(omega) @ B[omega], B, similar.ids)
     for i in range(40):
         row, inner = S[i, omega], all_signs(6) @ B[omega].T.astype(float)  # (64, m)
         costs = (np.abs(row) * np.abs(6 * np.sign(row) - inner)).sum(axis=1)
@@ -92,13 +94,13 @@ def test_the_rest_in_closed_form_is_the_best_by_enumeration(case):
 
 def test_ties_keep_the_old_bit():
     B = np.array([[1, -1], [-1, 1]], dtype=np.int8)
-    np.testing.assert_array_equal(rest_codes(np.array([[1.0, 1e-15]]), B, np.zeros(2, int)), [[1, -1], [1, 1]])
+    np.testing.assert_array_equal(update_rest(np.array([[1.0, 1e-15]]), B, np.zeros(2, int)), [[1, -1], [1, 1]])
 
 
 def test_a_round_leaves_no_zero_and_the_given_codes_alone(case):
     labels, _, B = case
     before = B.copy()
-    after = one_round(SimilarityOfSets(labels), B, np.arange(6), 3)
+    after = run_round(SimilarityOfSets(labels), B, np.arange(6), 3)
     np.testing.assert_array_equal(B, before)
     assert set(np.unique(after)) == {-1, 1}
 

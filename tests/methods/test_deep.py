@@ -15,7 +15,7 @@ from adsh.methods import DEEP, create, dhn, dpsh, dsh
 from adsh.methods.classifier import far_apart
 from adsh.methods.training_points import Similar
 
-from .judge import mean_average_precision, similarity
+from .quality import mean_average_precision, similarity
 
 PLAIN = [name for name in DEEP if not name.endswith("_d")]
 HOT = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])
@@ -136,7 +136,7 @@ class TestEach:
         Y = Y.astype(np.float32)
         train = np.arange(0, 300, 3)[:60]  # of class 0 only, so that whole or not shows
         if not name.endswith("_d"):
-            with pytest.raises(InputError, match="no two of different labels"):
+            with pytest.raises(InputError, match="no two different labels"):
                 quick(name).fit(Y, labels, train=train)
             wrong = np.where(np.arange(300) < 200, labels, (labels + 1) % 3)
             first = quick(name).fit(Y, labels, train=np.arange(200))

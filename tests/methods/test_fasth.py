@@ -8,10 +8,15 @@ import pytest
 from adsh.errors import InputError, MissingExtraError
 from adsh.labels import LabelSets
 from adsh.methods import create
-from adsh.methods.fasth import Block, Pairs, held_by, margin_loss
-from adsh.methods.solvers.graph_cut import energy, least_cost
+from adsh.methods.fasth import Block, Pairs, margin_loss, members_by_label
+from adsh.methods.solvers.graph_cut import minimize_energy
 
-from .judge import all_signs, mean_average_precision, similarity
+from .quality import all_signs, mean_average_precision, similarity
+
+
+def energy(signs, h, i, j, a):
+    """E(b)."""
+    return int(a[signs[i] != signs[j]].sum() - h[signs > 0].sum())
 
 
 def cost(bit, pairs, a) -> int:
@@ -39,12 +44,12 @@ def test_a_cut_is_the_least_of_all_signs(seed):
     i, j = np.triu_indices(7, 1)
     h, a = rng.integers(-9, 10, 7), rng.integers(0, 4, len(i))
     best = min(energy(signs, h, i, j, a) for signs in all_signs(7))
-    assert energy(least_cost(h, i, j, a), h, i, j, a) == best
+    assert energy(minimize_energy(h, i, j, a), h, i, j, a) == best
 
 
 def test_capacities_beyond_32_bits_are_scaled():
     h, one = np.array([2**40, -(2**39), 3]), np.array([2**41])
-    np.testing.assert_array_equal(least_cost(h, np.array([0]), np.array([1]), one)[:2], [1, 1])
+    np.testing.assert_array_equal(minimize_energy(h, np.array([0]), np.array([1]), one)[:2], [1, 1])
 
 
 @pytest.mark.parametrize("multi", [False, True])
@@ -52,7 +57,7 @@ def test_capacities_beyond_32_bits_are_scaled():
 def test_each_block_s_cut_with_the_others_fixed_is_the_best_of_all(multi, seed):
     labels, pairs, a, rng = a_case(multi, seed)
     bit = np.where(rng.random(9) < 0.5, 1, -1).astype(np.int8)
-    for members in held_by(labels):
+    for members in members_by_label(labels):
         block = Block.of(members, pairs)
         after = block.cut(bit, pairs, a)
         tried = []
@@ -68,7 +73,7 @@ def test_each_block_s_cut_with_the_others_fixed_is_the_best_of_all(multi, seed):
 
 def test_only_similar_pairs_are_inside_a_block_and_none_of_them_gains_by_parting():
     labels, pairs, a, _ = a_case(True, 0)
-    for members in held_by(labels):
+    for members in members_by_label(labels):
         inside = Block.of(members, pairs).inside
         assert pairs.similar[inside].all()
         assert (a[inside] > 0).all()
@@ -83,7 +88,7 @@ def test_the_loss_is_a_squared_hinge_with_a_margin_of_half_the_code():
 def test_pairs_are_drawn_by_label():
     hot = np.eye(4, dtype=int)[np.arange(400) % 4]
     hot[::7, 0] = 1
-    pairs = Pairs.drawn(LabelSets.of(hot), 10, np.random.default_rng(0))
+    pairs = Pairs.draw(LabelSets.of(hot), 10, np.random.default_rng(0))
     truth = similarity(hot) > 0
     np.testing.assert_array_equal(pairs.similar, truth[pairs.i, pairs.j])
     assert (pairs.i < pairs.j).all()

@@ -7,9 +7,9 @@ from adsh.errors import InputError
 from adsh.hamming.bits import pack
 from adsh.methods import create
 from adsh.methods.arrays import signs_of
-from adsh.methods.itq import nearest_rotation, quantisation_error, random_rotation
+from adsh.methods.itq import nearest_rotation, quantization_error, random_rotation
 
-from .judge import all_signs, mean_average_precision
+from .quality import all_signs, mean_average_precision
 
 
 def test_the_error_never_rises():
@@ -30,19 +30,19 @@ def test_rotations_are_orthogonal():
 def test_the_rotation_of_two_axes_is_the_best_of_all_angles():
     rng = np.random.default_rng(1)
     V, B = rng.normal(size=(20, 2)).astype(np.float32), signs_of(rng.normal(size=(20, 2)))
-    best = quantisation_error(V, B, nearest_rotation(V, B))
+    best = quantization_error(V, B, nearest_rotation(V, B))
     for angle in np.linspace(0, 2 * np.pi, 721):
         turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
         for R in (turn, turn * [1, -1]):
-            assert best <= quantisation_error(V, B, R.astype(np.float32)) + 1e-5
+            assert best <= quantization_error(V, B, R.astype(np.float32)) + 1e-5
 
 
 def test_the_signs_are_the_best_of_all_signs():
     """B = sign(V R) by enumeration of the codes of a point."""
     rng = np.random.default_rng(2)
     V, R = rng.normal(size=(1, 6)).astype(np.float32), random_rotation(6, rng)
-    best = quantisation_error(V, signs_of(V @ R), R)
-    assert best == pytest.approx(min(quantisation_error(V, code[None], R) for code in all_signs(6)), rel=1e-5)
+    best = quantization_error(V, signs_of(V @ R), R)
+    assert best == pytest.approx(min(quantization_error(V, code[None], R) for code in all_signs(6)), rel=1e-5)
 
 
 def test_codes_of_the_database_are_those_of_encode_and_repeat_with_the_seed(digits):

@@ -7,9 +7,9 @@ from adsh.errors import InputError
 from adsh.labels import LabelSets
 from adsh.learn.similarity import SharedTags
 from adsh.methods import create
-from adsh.methods.lfh import columns, log_likelihood, start, top
+from adsh.methods.lfh import initial_factors, log_likelihood, maximize_bound, similarity_columns
 
-from .judge import mean_average_precision, similarity
+from .quality import mean_average_precision, similarity
 
 
 def bounded(row: np.ndarray, sampled: np.ndarray, similar: np.ndarray, shrink: float) -> float:
@@ -27,7 +27,7 @@ def case():
 def test_columns_are_those_of_the_whole_matrix(case):
     hot, _, omega = case
     labels = LabelSets.of(hot)
-    found = columns(SharedTags(labels, labels), labels.ids.astype(int), omega)
+    found = similarity_columns(SharedTags(labels, labels), labels.ids.astype(int), omega)
     np.testing.assert_array_equal(found, similarity(hot.astype(float))[:, omega])
 
 
@@ -42,7 +42,7 @@ def test_the_likelihood_is_that_of_the_logistic(case):
 def test_no_move_lowers_a_rows_objective(case, part):
     hot, U, omega = case
     S = similarity(hot.astype(float))[:, omega]
-    moved = U + part * (top(U, U[omega], S, 0.2) - U)
+    moved = U + part * (maximize_bound(U, U[omega], S, 0.2) - U)
     before, after = ([bounded(u, U[omega], s, 0.2) for u, s in zip(rows, S, strict=True)] for rows in (U, moved))
     assert np.all(np.array(after) >= np.array(before) - 1e-9)
     assert sum(after) > sum(before)
@@ -52,7 +52,7 @@ def test_the_move_is_the_top_of_a_bound_below(case):
     """Gradient by finite differences, curvature as in the file's head; the bound touches at u and lies below."""
     hot, U, omega = case
     S, sampled = similarity(hot.astype(float))[:, omega], U[omega]
-    moved, rng = top(U, sampled, S, 0.2), np.random.default_rng(1)
+    moved, rng = maximize_bound(U, sampled, S, 0.2), np.random.default_rng(1)
     H = -sampled.T @ sampled / 8 - 0.2 * np.eye(5)
     for u, s, to in zip(U[:5], S, moved, strict=False):
         slopes = [(bounded(u + e, sampled, s, 0.2) - bounded(u - e, sampled, s, 0.2)) / 2e-5 for e in 1e-5 * np.eye(5)]
@@ -65,10 +65,10 @@ def test_the_move_is_the_top_of_a_bound_below(case):
 def test_it_starts_from_principal_components_and_noise_beyond_them():
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(200, 3)) * [5, 2, 1]).astype(np.float32)
-    U = start(X, 6, rng)
+    U = initial_factors(X, 6, rng)
     np.testing.assert_allclose(U.std(axis=0), 1, atol=0.2)
     assert abs(np.corrcoef(U[:, 0], X[:, 0])[0, 1]) > 0.99
-    assert np.isfinite(start(np.ones((5, 3), np.float32), 4, rng)).all()
+    assert np.isfinite(initial_factors(np.ones((5, 3), np.float32), 4, rng)).all()
 
 
 @pytest.mark.parametrize("name", ["lfh", "lfh_d"])

@@ -7,13 +7,19 @@ import pytest
 
 from adsh.errors import InputError
 from adsh.methods import create
-from adsh.methods.lin_v import database_bit
-from adsh.methods.linear_bits import linear_bit, products, signs, unstandardised, with_constant
-from adsh.methods.solvers.hinge import fit_hinge, hinge_loss
+from adsh.methods.lin_v import optimal_bit
+from adsh.methods.linear_bits import fit_linear_bit, products, signs, standardize, unstandardize
+from adsh.methods.solvers.hinge import fit_hinge
 from adsh.methods.solvers.pair_loss import best_threshold, gains, loss, objective
 from adsh.methods.solvers.ridge import moments
 
-from .judge import all_signs, mean_average_precision
+from .quality import all_signs, mean_average_precision
+
+
+def hinge_loss(X, signs, weights, w, penalty):
+    """What `fit_hinge` lowers."""
+    share = weights / max(float(weights.sum()), 1e-30)
+    return float((share * np.maximum(0, 1 - signs * (X @ w)) ** 2).sum() + penalty * (w**2).sum())
 
 
 @pytest.fixture
@@ -43,7 +49,7 @@ def test_the_objective_falls_as_the_gain_rises(case):
 def test_free_bits_are_the_best_by_enumeration(case):
     U, V, similar = case
     M = gains(similar, U[:, 1:] @ V[:, 1:].T, 4, 0.5)
-    found = total(U, np.c_[database_bit(M, U[:, 0], V[:, 0]), V[:, 1:]], similar)
+    found = total(U, np.c_[optimal_bit(M, U[:, 0], V[:, 0]), V[:, 1:]], similar)
     every = [total(U, np.c_[bit, V[:, 1:]], similar) for bit in all_signs(5)]
     assert found == pytest.approx(min(every), rel=1e-6)
 
@@ -53,7 +59,7 @@ def test_a_fitted_bit_never_raises_the_objective():
     for _ in range(20):
         Z, w = rng.normal(size=(12, 3)).astype(np.float32), rng.normal(size=3).astype(np.float32)
         M, bit = rng.normal(size=(12, 5)).astype(np.float32), signs(rng.normal(size=5))
-        after = linear_bit(Z, M, bit, w, 0.01)
+        after = fit_linear_bit(Z, M, bit, w, 0.01)
         assert signs(Z @ after) @ M @ bit >= signs(Z @ w) @ M @ bit
 
 
@@ -86,7 +92,7 @@ def test_functions_of_standardised_features_are_the_same_of_given_ones():
     X = (rng.normal(size=(30, 3)) * [1, 10, 100] + 5).astype(np.float32)
     W, (mean, scale) = rng.normal(size=(4, 2)).astype(np.float32), moments(X)
     np.testing.assert_allclose(
-        unstandardised(W, mean, scale).outputs(X), with_constant(X, mean, scale) @ W, rtol=1e-3, atol=1e-3
+        unstandardize(W, mean, scale).outputs(X), standardize(X, mean, scale) @ W, rtol=1e-3, atol=1e-3
     )
     assert products(X, X[:3, :0].repeat(0, axis=1), np.zeros((7, 0), np.float32)).shape == (30, 7)
 

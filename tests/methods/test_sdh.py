@@ -8,11 +8,17 @@ from adsh.labels import LabelSets
 from adsh.methods import create
 from adsh.methods.arrays import signs_of, tags_of_sets
 from adsh.methods.sdh import SDH
-from adsh.methods.solvers.coordinate_descent import descend, descent_objective
+from adsh.methods.solvers.coordinate_descent import minimize_codes
 from adsh.methods.solvers.kernel import Anchors
 from adsh.methods.solvers.ridge import product
 
-from .judge import all_signs, mean_average_precision
+from .quality import all_signs, mean_average_precision
+
+
+def descent_objective(signs, target, gram):
+    """tr(B gram B') - 2 tr(B' target)."""
+    codes = signs.astype(np.float64)
+    return float(((codes @ gram) * codes).sum() - 2 * (codes * target).sum())
 
 
 def test_a_bit_is_the_best_given_the_others():
@@ -20,7 +26,7 @@ def test_a_bit_is_the_best_given_the_others():
     rng = np.random.default_rng(0)
     W, target = rng.normal(size=(5, 3)), rng.normal(size=(6, 5))
     codes = signs_of(rng.normal(size=(6, 5)))
-    settled = descend(codes, target, W @ W.T, sweeps=100)
+    settled = minimize_codes(codes, target, W @ W.T, sweeps=100)
     for k in range(5):
         for bit in all_signs(6).astype(np.int8):
             other = settled.copy()
@@ -35,7 +41,7 @@ def test_no_sweep_raises_its_objective(seed):
     W, target = rng.normal(size=(8, 4)), rng.normal(size=(50, 8)) * 3
     codes = signs_of(rng.normal(size=(50, 8)))
     for _ in range(6):
-        after = descend(codes, target, W @ W.T, sweeps=1)
+        after = minimize_codes(codes, target, W @ W.T, sweeps=1)
         before = descent_objective(codes, target, W @ W.T)
         assert descent_objective(after, target, W @ W.T) <= before + 1e-5
         codes = after
@@ -43,7 +49,7 @@ def test_no_sweep_raises_its_objective(seed):
 
 def test_a_bit_without_a_pull_stays():
     codes = np.array([[1, -1], [-1, -1]], dtype=np.int8)
-    np.testing.assert_array_equal(descend(codes, np.zeros((2, 2)), np.eye(2), sweeps=3), codes)
+    np.testing.assert_array_equal(minimize_codes(codes, np.zeros((2, 2)), np.eye(2), sweeps=3), codes)
 
 
 def test_nearness_is_the_kernel_of_the_median_distance():
@@ -77,7 +83,7 @@ def test_each_step_lowers_the_dense_objective():
         values.append(dense(B, W, P))
         W = method._classify(B, labels, table)
         values.append(dense(B, W, P))
-        B = descend(B, 0.1 * fitted + (table @ W.T)[labels.ids], W @ W.T, 10)
+        B = minimize_codes(B, 0.1 * fitted + (table @ W.T)[labels.ids], W @ W.T, 10)
         values.append(dense(B, W, P))
         assert method._objective(B, W, P, fitted, labels, table) == pytest.approx(values[-1], rel=1e-5)
     assert np.all(np.diff(values) <= 1e-4)

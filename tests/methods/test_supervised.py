@@ -66,7 +66,7 @@ class TestEach:
 
     @pytest.mark.parametrize("label", [-1, 0])
     def test_a_single_class_is_refused(self, name, blobs, label):
-        with pytest.raises(InputError, match="no two of different labels"):
+        with pytest.raises(InputError, match="no two different labels"):
             quick(name).fit(blobs[0], np.full(300, label))
 
     def test_use_before_fit_is_refused(self, name, blobs):

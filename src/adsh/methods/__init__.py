@@ -1,6 +1,6 @@
-"""The methods ADSH is compared with, one file each, made by name: `adsh.methods.create("lsh", bits=24)`.
+"""The methods that ADSH is compared with, one file each: `adsh.methods.create("lsh", bits=24)`.
 
-`NAME_d` is the method `NAME` trained on the whole database, whose learned codes are then the database's.
+`NAME_d` is the method `NAME` trained on the full database, whose learned codes are then the database's.
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ from ..errors import InputError, first_line
 from ..models.registry import register_model
 from ..models.storage import read_model
 
-DEEP = ("dsh", "dsh_d", "dhn", "dhn_d", "dpsh", "dpsh_d", "classifier", "classifier_d")  # those with a network
+DEEP = ("dsh", "dsh_d", "dhn", "dhn_d", "dpsh", "dpsh_d", "classifier", "classifier_d")  # with a network
 METHODS = (
     "lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d", "lin_v", "lin_lin", "fasth", *DEEP,
 )  # fmt: skip
 
 
 def create(name: str, *, bits: int, **options: Any) -> Any:
-    """A method by name, to be fitted: fit(Y, labels, train=indices), encode(X), database_codes_.
+    """Build a method by name: fit(Y, labels, train=indices), encode(X), database_codes_.
 
-    Options are those of the method's class, `seed` among them.
+    Args:
+        name: One of METHODS.
+        bits: The code length.
+        **options: Those of the method's class, `seed` among them.
     """
     if name not in METHODS:
         raise InputError(f"method {name!r}: choose one of {', '.join(METHODS)}")
     if name.endswith("_d"):
-        options["whole"] = True
+        options["use_full_database"] = True
     build = import_module(f".{name.removesuffix('_d')}", __name__).build
     try:
         return build(bits, **options)
@@ -37,7 +40,7 @@ def create(name: str, *, bits: int, **options: Any) -> Any:
 
 
 def load(folder: str | Path) -> Any:
-    """A fitted method from the folder that its `save` wrote."""
+    """Return the fitted method that was saved to the folder."""
     return read_model(Path(folder))
 
 

@@ -1,4 +1,4 @@
-"""Arrays that the methods share: signs, and label sets as numbers."""
+"""Array helpers that the methods share: signs, and label sets."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Indices = NDArray[np.int64]
 
 
 def signs_of(values: Floats, before: Signs | None = None) -> Signs:
-    """+1/-1, never 0: where a value is 0 the bit stays what it was `before`, or is +1."""
+    """Return +1/-1, never 0: where a value is 0, the sign `before`, or +1 without one."""
     signs = np.where(values >= 0, 1, -1).astype(np.int8)
     return signs if before is None else np.where(values == 0, before, signs)
 
 
-def in_order(ids: NDArray[np.int64]) -> Indices:
-    """The label sets as they first occur, whatever their numbers: how labels are written decides nothing."""
+def first_occurrences(ids: NDArray[np.int64]) -> Indices:
+    """Return the label sets in the order of their first points, so that results do not depend on label names."""
     used, first = np.unique(ids, return_index=True)
     return used[np.argsort(first)]
 
 
 def tags_of_sets(labels: LabelSets) -> NDArray[np.float64]:
-    """(K, L) multi-hot: the tags of each label set."""
+    """Return (K, L) the tags of each label set, multi-hot."""
     hot = np.zeros((labels.set_count, len(labels.names)))
     hot[np.repeat(np.arange(labels.set_count), np.diff(labels.starts)), labels.tags] = 1.0
     return hot

@@ -1,7 +1,7 @@
-"""What the methods on features share: checks, reading, coding, the history and the clock.
+"""What the methods on features share: checks, reading, encoding, the history and the timing.
 
-A method learns the codes of its training points, then a hash function that gives such codes to any point. It says how
-in two steps, `_learn_codes` and `_learn_hash`; everything around them is here.
+A method learns the codes of its training points, then a hash function that predicts them for any point: `_learn_codes`
+and `_learn_hash` of its class. Everything around these two steps is here.
 """
 
 from __future__ import annotations
@@ -34,16 +34,23 @@ _BLOCK = 4096  # items at a time
 
 
 class FeatureMethod(ABC):
-    """A method to be fitted. With `whole` (the -D variants) it learns from all of Y and keeps the codes it learned."""
+    """A method that learns codes of features, and a hash function that predicts them.
+
+    bits               code length
+    seed               the same seed and data give the same codes
+    use_full_database  the `_d` variants: learn from all of Y, and keep the learned codes; `whole` is its older name
+    progress           "auto" shows a line on a terminal; True or False
+    """
 
     name: ClassVar[str]
     needs_labels: ClassVar[bool] = True
+    rounds: int = 0  # of those whose rounds are an option
 
     hash_: HashFunction
     database_hash_: HashFunction | None = None  # where the database has a hash function of its own
     database_codes_: Codes  # of all of Y
-    history_: list[Record]  # one a round: outer, its number (0 for the start), loss, and the seconds it took
-    seconds_: dict[str, float]  # how long learning the codes, learning the hash function and coding Y took
+    history_: list[Record]  # of each round: outer, its number (0 for the start), loss, seconds
+    seconds_: dict[str, float]  # of learning the codes, of learning the hash function, and of encoding Y
     input_shape_: tuple[int, ...]  # of an item
     fingerprint_: Fingerprint  # of the data of the fit
     device_ = "cpu"
@@ -60,11 +67,21 @@ class FeatureMethod(ABC):
     frozen_features: ClassVar[None] = None
     known_labels: ClassVar[tuple[Hashable, ...]] = ()
 
-    def __init__(self, bits: int, *, seed: int = 0, whole: bool = False, progress: bool | str = "auto") -> None:
-        self.bits, self.seed, self.whole, self.progress = bits, seed, whole, progress
+    def __init__(
+        self,
+        bits: int,
+        *,
+        seed: int = 0,
+        use_full_database: bool = False,
+        whole: bool = False,
+        progress: bool | str = "auto",
+    ) -> None:
+        self.bits, self.seed, self.progress = bits, seed, progress
+        self.use_full_database = use_full_database or whole
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(bits={self.bits}, seed={self.seed}{', whole=True' if self.whole else ''})"
+        variant = ", whole=True" if self.use_full_database else ""
+        return f"{type(self).__name__}(bits={self.bits}, seed={self.seed}{variant})"
 
     def fit(
         self,
@@ -75,11 +92,17 @@ class FeatureMethod(ABC):
         callback: Callable[[Record], None] | None = None,
         save_to: str | Path | None = None,
     ) -> Self:
-        """Learns from the items of Y at the indices `train`, by default from all, and codes all of Y.
+        """Learn from items of Y, and encode all of Y.
 
-        Items without a label are coded by the hash function. The -D variants learn from all of Y whatever `train` is.
-        `callback` gets the record of each round; where it has a method `started`, that gets the facts of the run
-        first. `save_to` is checked before learning starts, and written after it.
+        Args:
+            Y: Features (n, d), uint8 images (n, H, W, 3), or a data set, which brings its labels along.
+            labels: As for `ADSH.fit`. Items without a label are encoded by the hash function.
+            train: The indices of the items to learn from; all by default, and always for the `_d` variants.
+            callback: Called with the record of each round; a `started` of its own gets the facts of the run first.
+            save_to: A folder to save to, checked before learning starts.
+
+        Returns:
+            The method itself.
         """
         self._watchers = [Progress(self.progress), *([] if callback is None else [callback])]
         check_bits(self.bits)
@@ -87,7 +110,7 @@ class FeatureMethod(ABC):
         if labels is None and isinstance(Y, Dataset):
             labels = Y.labels
         items = as_items(Y, "Y")
-        chosen = np.arange(len(items)) if self.whole else check_train(train, len(items))
+        chosen = np.arange(len(items)) if self.use_full_database else check_train(train, len(items))
         known = check_labels(labels, len(items), chosen, self.name) if self.needs_labels else None
         if known is not None:
             chosen = chosen[~known.empty[known.ids[chosen]]]
@@ -108,10 +131,10 @@ class FeatureMethod(ABC):
         learned = time.perf_counter()
         self._tell("phase", "learning the hash function")
         self.hash_ = self._learn_hash(X, signs)
-        self._tell("phase", f"coding {len(items):,} items")
+        self._tell("phase", f"encoding {len(items):,} items")
         fitted = time.perf_counter()
-        codes = self._coded(items, self.database_hash_ or self.hash_)
-        if self.whole:
+        codes = self._encode_items(items, self.database_hash_ or self.hash_)
+        if self.use_full_database:
             codes[chosen] = pack(signs)
         self.database_codes_ = codes
         self.seconds_ = {
@@ -124,25 +147,25 @@ class FeatureMethod(ABC):
         return self
 
     def encode_database(self, Y: Any) -> Codes:
-        """`encode` of the items it was fitted on, in their order."""
+        """Return `encode` of the items of the fit, in their order."""
         return self.encode(Y)
 
     def encode(self, X: Any) -> Codes:
-        """(n, bytes) packed codes of any items, by the hash function."""
-        return self._coded(self._new_items(X), self.hash_)
+        """Return (n, bytes) packed codes of any items, by the hash function."""
+        return self._encode_items(self._new_items(X), self.hash_)
 
     def encode_with_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
-        """Packed codes of any items, and (n, d) the items themselves as the features that the hash function reads."""
+        """Return packed codes of any items, and (n, d) the items themselves as features."""
         items = self._new_items(X)
-        return self._coded(items, self.hash_), _flat(items, np.arange(len(items)))
+        return self._encode_items(items, self.hash_), _flat(items, np.arange(len(items)))
 
     def outputs(self, X: Any) -> NDArray[np.float32]:
-        """(n, c) real-valued outputs of the hash function, of any size; their signs are the codes."""
+        """Return (n, c) real-valued outputs of the hash function, unbounded; their signs are the codes."""
         items = self._new_items(X)
         return self.hash_.outputs(_flat(items, np.arange(len(items)))).astype(np.float32)
 
     def outputs_with_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-        """The outputs, and the features as in `encode_with_features`."""
+        """Return the outputs, and the features as in `encode_with_features`."""
         items = self._new_items(X)
         features = _flat(items, np.arange(len(items)))
         return self.hash_.outputs(features).astype(np.float32), features
@@ -153,14 +176,18 @@ class FeatureMethod(ABC):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The constructor's arguments besides bits, `whole` and progress, by name."""
-        names = set(constructor_parameters(type(self))) - {"bits", "whole", "progress"}
+        """The constructor's arguments by name, without those that the saved name, bits and display stand for."""
+        names = set(constructor_parameters(type(self))) - {"bits", "use_full_database", "whole", "progress"}
         return {name: getattr(self, name) for name in sorted(names)}
 
     @property
-    def use_full_database(self) -> bool:
-        """Whether it learns from all of Y and keeps the codes it learned."""
-        return self.whole
+    def whole(self) -> bool:
+        """The older name of `use_full_database`."""
+        return self.use_full_database
+
+    @whole.setter
+    def whole(self, value: bool) -> None:
+        self.use_full_database = value
 
     @property
     def num_distinct_codes(self) -> int:
@@ -188,7 +215,7 @@ class FeatureMethod(ABC):
             )
         return items
 
-    def _coded(self, items: Items, function: HashFunction) -> Codes:
+    def _encode_items(self, items: Items, function: HashFunction) -> Codes:
         codes = np.empty((len(items), bytes_for(self.bits)), dtype=np.uint8)
         for start in range(0, len(items), _BLOCK):
             block = _flat(items, np.arange(start, min(start + _BLOCK, len(items))))
@@ -196,27 +223,27 @@ class FeatureMethod(ABC):
         return codes
 
     def save(self, folder: str | Path) -> None:
-        """Writes the fitted method to a folder, which `adsh.methods.load` reads."""
+        """Write the fitted method to a folder that `adsh.load` reads."""
         save(self, Path(folder))
 
     @abstractmethod
     def _learn_codes(self, X: NDArray[np.float32], labels: LabelSets | None, rng: np.random.Generator) -> Signs:
-        """(n, c) the codes of the training points X."""
+        """Learn (n, c) the codes of the training points X."""
 
     @abstractmethod
     def _learn_hash(self, X: NDArray[np.float32], codes: Signs) -> HashFunction:
-        """What codes other points as X was coded."""
+        """Learn the hash function that predicts the codes of X for any point."""
 
     @abstractmethod
     def _check(self, points: int, width: int) -> None:
-        """Raises where this method cannot learn from so many points of so many features, or its options are wrong."""
+        """Raise where an option is wrong, or the method cannot learn from this many points of this width."""
 
     def _rounds(self) -> int:
-        """How many rounds there will be."""
-        return int(getattr(self, "rounds", 0))
+        """How many rounds `_learn_codes` will record."""
+        return self.rounds
 
     def _record(self, objective: float, *, start: bool = False) -> None:
-        """Adds a round to the history; `start` for how things stand before the first."""
+        """Add a round to the history; `start` for the objective before the first."""
         now, outer = time.perf_counter(), 0 if start else 1
         if self.history_:
             outer = int(self.history_[-1]["outer"]) + 1
@@ -233,6 +260,6 @@ class FeatureMethod(ABC):
 
 
 def _flat(items: Items, indices: Indices) -> NDArray[np.float32]:
-    """(b, d) the items as float32 features."""
+    """Return (b, d) the items as float32 features."""
     taken = items.take(indices)
     return taken.reshape(len(taken), -1).astype(np.float32, copy=False)

@@ -23,7 +23,7 @@ from ..hamming.bits import Codes, pack
 from ..labels import LabelSets
 from ..learn import LearnedCodes
 from ..networks.class_lookup import Lookup
-from .arrays import Indices, Signs, in_order, signs_of
+from .arrays import Indices, Signs, first_occurrences, signs_of
 from .deep_baseline import Networked
 from .training_points import TrainingPoints
 
@@ -37,7 +37,7 @@ class Classifier(Networked):
     activation = staticmethod(nn.Identity())
 
     def _table(self, labels: LabelSets, members: Indices) -> TrainingPoints:
-        self._sets = np.sort(in_order(labels.ids[members].astype(np.int64)))  # those there are to tell apart
+        self._sets = np.sort(first_occurrences(labels.ids[members].astype(np.int64)))  # those there are to tell apart
         return TrainingPoints(labels, members, len(self._sets), self._loss)
 
     def _classes(self, table: TrainingPoints, positions: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ class Classifier(Networked):
 
     def _keep(self, table: TrainingPoints, coded: Codes | None) -> None:
         assert coded is not None
-        if self.whole:  # all that have a label took part
+        if self.use_full_database:  # all that have a label took part
             assert isinstance(self.network_, Lookup)
             by_class = pack(self.network_.codes.cpu().numpy())
             coded[table.members] = by_class[np.searchsorted(self._sets, table.label_sets.ids)]
@@ -102,5 +102,5 @@ def far_apart(labels: LabelSets, bits: int, rng: np.random.Generator) -> NDArray
 
 
 def build(bits: int, **options: Any) -> Classifier:
-    """`classifier` of so many bits, or `classifier_d`, trained on the whole database, with `whole`."""
+    """Build `classifier`, or `classifier_d` with `use_full_database`."""
     return Classifier(bits, **options)

@@ -1,13 +1,13 @@
 """`cosdish`, `cosdish_d`: column-sampling discrete supervised hashing (Kang, Li and Zhou, 2016).
 
-    S      (n, n) 1 for similar points and -r for others, so that its entries sum to 0; never held
+    S      (n, n) 1 for similar points and -r for others, so that its entries sum to 0; never in memory
     B      (n, c) the codes, +1/-1, of small |c S - B B'|^2
     Omega  the sampled columns of S in a round; the other points are the rest
 
-In turn: the sampled codes bit by bit, each a binary quadratic program (`quadratic`), exact in that it never raises
-|c S - B B'|^2 over the sampled columns; and the rest in closed form, sign(S B_Omega), the codes that agree most with
-S in inner products, old bits kept at ties. The second step may raise the objective, and a round reads a few columns
-only: the codes of the best round are kept.
+A round alternates two steps. The sampled codes are updated bit by bit, each a binary quadratic program
+(`solvers.binary_quadratic`) whose solution never raises |c S - B B'|^2 over the sampled columns. The other codes have a
+closed form, sign(S B_Omega), the codes whose inner products agree most with S; ties keep the old bit. The second step
+may raise the objective, and a round reads only a few columns, so the codes of the best round are returned.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags, sum_by
 from .arrays import Signs, signs_of
-from .solvers.binary_quadratic import large_signs
+from .solvers.binary_quadratic import maximize_signs
 from .two_step import TwoStep
 from .validation import check_count
 
 Doubles = NDArray[np.float64]
-_NOTHING = 1e-9  # of the largest pull: a tie up to rounding
+_ROUNDING = 1e-9  # of the largest value: a tie up to rounding
 
 
 class COSDISH(TwoStep):
@@ -54,7 +54,7 @@ class COSDISH(TwoStep):
         self._record(least, start=True)
         for _ in range(self.rounds):
             omega = np.sort(rng.choice(len(labels), min(self.columns or self.bits, len(labels)), replace=False))
-            B = one_round(similar, B, omega, self.alternations)
+            B = run_round(similar, B, omega, self.alternations)
             objective = similar.objective(B)
             self._record(objective)
             if objective < least:
@@ -63,7 +63,7 @@ class COSDISH(TwoStep):
 
 
 class SimilarityOfSets:
-    """Products with S by label set: its rows and columns are alike for all points of a set."""
+    """Products with S by label set: all points of a set have the same row and column of S."""
 
     def __init__(self, labels: LabelSets) -> None:
         self.ids, self.count = labels.ids.astype(np.int64), labels.set_count
@@ -75,29 +75,39 @@ class SimilarityOfSets:
         self._squares = pairs + self.ratio**2 * (n * n - pairs)  # |S|^2
 
     def similar(self, sums: Doubles) -> Doubles:
-        """(K, c) A T: over the sets similar to each, the sum of T."""
+        """Return (K, c) A T: for each set, the sum of T over the sets similar to it."""
         return self._shared.sum_columns(self._sets, sums)
 
     def columns(self, omega: NDArray[np.int64]) -> Doubles:
-        """(K, m) the columns of S of these points, a row for each label set."""
+        """Return (K, m) the columns of S for these points, with one row per label set."""
         shared = self._shared.sum_rows(self.ids[omega], np.eye(len(omega)))
         block: Doubles = (1 + self.ratio) * shared - self.ratio
         return block
 
     def sums(self, B: Signs) -> Doubles:
-        """(K, c) sums of codes by label set."""
+        """Return (K, c) the sums of the codes by label set."""
         return sum_by(self.ids, B.astype(np.float64), self.count)
 
     def objective(self, B: Signs) -> float:
-        """|c S - B B'|^2 a pair, as c^2 |S|^2 - 2 c tr(B'S B) + |B'B|^2."""
+        """Return |c S - B B'|^2 per pair, computed as c^2 |S|^2 - 2 c tr(B'S B) + |B'B|^2."""
         bits, sums = B.shape[1], self.sums(B)
         agreement = (1 + self.ratio) * (sums * self.similar(sums)).sum() - self.ratio * (sums.sum(axis=0) ** 2).sum()
         total = bits**2 * self._squares - 2 * bits * agreement + (gram(B) ** 2).sum()
         return float(total) / len(B) ** 2
 
 
-def one_round(similar: SimilarityOfSets, B: Signs, omega: NDArray[np.int64], alternations: int) -> Signs:
-    """The codes after some alternations on the sampled columns. O(n c^2) each."""
+def run_round(similar: SimilarityOfSets, B: Signs, omega: NDArray[np.int64], alternations: int) -> Signs:
+    """Alternate the two steps on the sampled columns; each costs O(n c^2).
+
+    Args:
+        similar: Products with S.
+        B: (n, c) the codes before.
+        omega: (m,) the sampled points.
+        alternations: How often to repeat both steps.
+
+    Returns:
+        (n, c) the codes after.
+    """
     B, S = B.copy(), similar.columns(omega)  # (K, m)
     rest = np.ones(len(B), dtype=bool)
     rest[omega] = False
@@ -105,16 +115,25 @@ def one_round(similar: SimilarityOfSets, B: Signs, omega: NDArray[np.int64], alt
     for _ in range(alternations):
         sampled = B[omega]
         pull = S.T @ (similar.sums(B) - sum_by(similar.ids[omega], sampled.astype(np.float64), similar.count))
-        B[omega] = sampled = sampled_codes(sampled, among, pull, gram(B) - gram(sampled))
-        B[rest] = rest_codes(S @ sampled, B, similar.ids)[rest]
+        B[omega] = sampled = update_sampled(sampled, among, pull, gram(B) - gram(sampled))
+        B[rest] = update_rest(S @ sampled, B, similar.ids)[rest]
     return B
 
 
-def sampled_codes(B: Signs, S: Doubles, pull: Doubles, gram_of_rest: Doubles) -> Signs:
-    """(m, c) the sampled codes, bit by bit, of less |c S - B B'|^2 over the sampled columns of all rows.
+def update_sampled(B: Signs, S: Doubles, pull: Doubles, gram_of_rest: Doubles) -> Signs:
+    """Lower |c S - B B'|^2 over the sampled columns, bit by bit.
 
-    S (m, m) among the sampled, pull (m, c) = S'B over the rest, gram_of_rest (c, c) = B'B over the rest. With the other
-    bits fixed, a bit b is to raise b'R b + p'b: one more sign, kept at +1, makes p a row and column of the matrix.
+    With the other bits fixed, a bit b should raise b'R b + p'b. One more sign, fixed at +1, makes p a row and a column
+    of the matrix.
+
+    Args:
+        B: (m, c) the sampled codes before.
+        S: (m, m) the similarity among the sampled points.
+        pull: (m, c) S'B over the other points.
+        gram_of_rest: (c, c) B'B over the other points.
+
+    Returns:
+        (m, c) the sampled codes after.
     """
     codes, bits = B.astype(np.float64), B.shape[1]
     for k in range(bits):
@@ -122,24 +141,24 @@ def sampled_codes(B: Signs, S: Doubles, pull: Doubles, gram_of_rest: Doubles) ->
         A = np.zeros((len(codes) + 1, len(codes) + 1))
         A[1:, 1:] = bits * S - others @ others.T
         A[0, 1:] = A[1:, 0] = (bits * pull[:, k] - others @ np.delete(gram_of_rest[:, k], k)) / 2
-        signs = large_signs(A, np.concatenate([[1.0], codes[:, k]]))
+        signs = maximize_signs(A, np.concatenate([[1.0], codes[:, k]]))
         codes[:, k] = signs[1:] * signs[0]
     return codes.astype(np.int8)
 
 
-def rest_codes(pull: Doubles, B: Signs, ids: NDArray[np.int64]) -> Signs:
-    """sign(S B_Omega), given by label set, for each point; where it is 0 up to rounding, the point's old bit."""
-    pull = np.where(np.abs(pull) <= _NOTHING * np.abs(pull).max(initial=0), 0.0, pull)
+def update_rest(pull: Doubles, B: Signs, ids: NDArray[np.int64]) -> Signs:
+    """Return sign(S B_Omega) for each point, from its value by label set; 0 up to rounding keeps the old bit."""
+    pull = np.where(np.abs(pull) <= _ROUNDING * np.abs(pull).max(initial=0), 0.0, pull)
     return signs_of(pull[ids], B)
 
 
 def gram(B: Signs) -> Doubles:
-    """B'B; float32 counts exactly to 16 million."""
+    """Return B'B; float32 counts exactly up to 16 million."""
     codes = B.astype(np.float32)
     product: Doubles = (codes.T @ codes).astype(np.float64)
     return product
 
 
 def build(bits: int, **options: Any) -> COSDISH:
-    """`cosdish` of so many bits, or `cosdish_d` with `whole`."""
+    """Build `cosdish`, or `cosdish_d` with `use_full_database`."""
     return COSDISH(bits, **options)

@@ -36,12 +36,14 @@ class Networked(DeepModel):
     and passes over them `inner` times, so a preset means as many items seen as for ADSH.
     """
 
+    renamed = {"use_full_database": "whole"}  # noqa: RUF012  # of the class for good
     weights: ClassVar[tuple[str, ...]] = ()  # options that are numbers above 0
 
     def __init__(
         self,
         bits: int,
         *,
+        use_full_database: bool = False,
         whole: bool = False,
         network: str | nn.Module = "mlp",
         network_options: dict[str, Any] | None = None,
@@ -56,7 +58,7 @@ class Networked(DeepModel):
         seed: int = 0,
         progress: bool | str = "auto",
     ) -> None:
-        self.bits, self.whole = bits, whole
+        self.bits, self.use_full_database = bits, use_full_database or whole
         self.network, self.network_options, self.preset = network, network_options, preset
         self.samples, self.outer, self.inner, self.batch_size, self.lr = samples, outer, inner, batch_size, lr
         self.recipe, self.device, self.seed, self.progress = recipe, device, seed, progress
@@ -82,7 +84,7 @@ class Networked(DeepModel):
         if labels is None and isinstance(Y, Dataset):
             labels = Y.labels
         items = as_items(Y, "Y")
-        chosen = np.arange(len(items)) if self.whole else check_train(train, len(items))
+        chosen = np.arange(len(items)) if self.use_full_database else check_train(train, len(items))
         known = check_labels(labels, len(items), chosen, self.name)
         self._check_options()
         table = self._table(known, chosen[~known.empty[known.ids[chosen]]])
@@ -124,9 +126,13 @@ class Networked(DeepModel):
         self._names = tuple(names["database"])
 
     @property
-    def use_full_database(self) -> bool:
-        """Whether all of Y takes part, whatever `train` is."""
-        return self.whole
+    def whole(self) -> bool:
+        """The older name of `use_full_database`, under which it is saved."""
+        return self.use_full_database
+
+    @whole.setter
+    def whole(self, value: bool) -> None:
+        self.use_full_database = value
 
     @property
     def label_names_(self) -> dict[str, tuple[Any, ...]]:

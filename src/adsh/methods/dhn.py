@@ -1,12 +1,12 @@
-"""`dhn`, `dhn_d`: deep hashing network (Zhu et al., 2016). Cross-entropy on inner products, and codes near +1 and -1.
+"""`dhn`, `dhn_d`: deep hashing network (Zhu et al., 2016): cross-entropy on inner products, and outputs near +1/-1.
 
     z      (b, c) tanh of the network's outputs
     theta  z_i . z_j; a pair is similar with probability 1 / (1 + exp(-theta))
 
     loss = mean over pairs of  log(1 + exp theta) - s theta,  plus lambda log cosh(|z| - 1), summed over bits
 
-The last layer learns ten times faster than the others. log(1 + exp theta) is computed as such: public programs that
-take the exponential first overflow on long codes.
+The last layer has ten times the learning rate of the others. log(1 + exp theta) is computed by softplus: published code
+that takes the exponential first overflows on long codes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class DHN(Networked):
 
 
 def loss(z: Tensor, similar: Tensor, weight: float) -> Tensor:
-    """The mean over all pairs of the batch."""
+    """Return the mean loss over all pairs of the batch."""
     theta = z @ z.T
     far = z.abs() - 1
     log_cosh = softplus(2 * far) - far - math.log(2)
@@ -49,12 +49,12 @@ def loss(z: Tensor, similar: Tensor, weight: float) -> Tensor:
 
 
 def gradient(z: Tensor, similar: Tensor, weight: float) -> Tensor:
-    """(b, c) the gradient of `loss` by z."""
+    """Return (b, c) the gradient of `loss` with respect to z."""
     b = len(z)
     pairs = (torch.sigmoid(z @ z.T) - similar.to(z.dtype)) @ z * (2 / b**2)
     return pairs + (weight / b) * torch.tanh(z.abs() - 1) * z.sign()
 
 
 def build(bits: int, **options: Any) -> DHN:
-    """`dhn` of so many bits, or `dhn_d` with `whole`."""
+    """Build `dhn`, or `dhn_d` with `use_full_database`."""
     return DHN(bits, **options)

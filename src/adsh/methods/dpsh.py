@@ -1,4 +1,4 @@
-"""`dpsh`, `dpsh_d`: deep pairwise-supervised hashing (Li et al., 2016). A batch against all training points.
+"""`dpsh`, `dpsh_d`: deep pairwise-supervised hashing (Li et al., 2016): a batch against all training points.
 
     u      (b, c) the network's outputs for a batch, without a tanh
     U      (n, c) the outputs of all training points, each as it was when last in a batch; 0 before
@@ -6,8 +6,8 @@
 
     loss = mean over the b x n pairs of  log(1 + exp theta) - s theta,  plus eta |sign(u) - u|^2 / n, the mean over u
 
-Only blocks of b x n exist. log(1 + exp theta) is computed as such: public programs that take the exponential first
-overflow. sign(0) is +1.
+No n x n matrix exists, only b x n blocks. log(1 + exp theta) is computed by softplus: published code that takes the
+exponential first overflows. sign(0) is +1.
 """
 
 from __future__ import annotations
@@ -38,20 +38,27 @@ class DPSH(Networked):
 
     def _gradient(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
         if len(table.outputs) != table.points or table.outputs.device != outputs.device:
-            kept = table.outputs.to(outputs.device)
-            table.outputs = kept if len(kept) else outputs.new_zeros(table.points, table.bits)
+            earlier = table.outputs.to(outputs.device)
+            table.outputs = earlier if len(earlier) else outputs.new_zeros(table.points, table.bits)
         table.outputs[positions] = outputs
         return gradient(outputs, table.outputs, table.similar(positions), self.eta / table.points)
 
 
 def loss(u: Tensor, others: Tensor, similar: Tensor, weight: float) -> Tensor:
-    """The mean over all pairs of a batch with these points, the others fixed."""
+    """Return the mean loss over the pairs of a batch with the `others`, which are fixed.
+
+    Args:
+        u: (b, c) the outputs of the batch.
+        others: (n, c) the outputs of the other points.
+        similar: (b, n) whether each pair is similar.
+        weight: eta / n.
+    """
     theta = u @ others.T / 2
     return (softplus(theta) - similar * theta).mean() + weight * ((_signs(u) - u) ** 2).sum(dim=1).mean()
 
 
 def gradient(u: Tensor, others: Tensor, similar: Tensor, weight: float) -> Tensor:
-    """(b, c) the gradient of `loss` by u."""
+    """Return (b, c) the gradient of `loss` with respect to u."""
     missing = torch.sigmoid(u @ others.T / 2)
     missing -= similar.to(u.dtype)
     return missing @ others / (2 * missing.numel()) + (2 * weight / len(u)) * (u - _signs(u))
@@ -62,5 +69,5 @@ def _signs(u: Tensor) -> Tensor:
 
 
 def build(bits: int, **options: Any) -> DPSH:
-    """`dpsh` of so many bits, or `dpsh_d` with `whole`."""
+    """Build `dpsh`, or `dpsh_d` with `use_full_database`."""
     return DPSH(bits, **options)

@@ -1,8 +1,8 @@
-"""`dsh`, `dsh_d`: deep supervised hashing (Liu et al., 2016). A contrastive loss on the pairs of a batch.
+"""`dsh`, `dsh_d`: deep supervised hashing (Liu et al., 2016): a contrastive loss on the pairs of a batch.
 
 u       (b, c) the network's outputs, without a tanh
 D_ij    |u_i - u_j|^2
-margin  2c: two codes that differ in half their bits are so far apart
+margin  2c: the squared distance of two codes that differ in half their bits
 
 loss = mean over pairs of  s D / 2 + (1 - s) max(0, margin - D) / 2 + alpha (| |u_i| - 1 | + | |u_j| - 1 |)
 """
@@ -19,7 +19,7 @@ from .training_points import TrainingPoints
 
 
 class DSH(Networked):
-    """`regulariser` is alpha, the pull of outputs towards +1 and -1."""
+    """`regulariser` is alpha, the weight that pulls outputs towards +1 and -1."""
 
     name = "dsh"
     activation = staticmethod(torch.nn.Identity())
@@ -37,27 +37,27 @@ class DSH(Networked):
 
 
 def loss(u: Tensor, similar: Tensor, alpha: float) -> Tensor:
-    """The mean over all pairs of the batch."""
+    """Return the mean loss over all pairs of the batch."""
     D = squared_distances(u)
     pairs = torch.where(similar, D, (2 * u.shape[1] - D).clamp(min=0)) / 2
     return pairs.mean() + 2 * alpha * (u.abs() - 1).abs().sum(dim=1).mean()
 
 
 def gradient(u: Tensor, similar: Tensor, alpha: float) -> Tensor:
-    """(b, c) the gradient of `loss` by the outputs."""
+    """Return (b, c) the gradient of `loss` with respect to the outputs."""
     b = len(u)
     near = squared_distances(u) < 2 * u.shape[1]
-    W = similar.to(u.dtype) - (~similar & near).to(u.dtype)  # (b, b) symmetric: how each pair pulls
+    W = similar.to(u.dtype) - (~similar & near).to(u.dtype)  # (b, b) symmetric: the weight of each pair
     pairs = (W.sum(dim=1, keepdim=True) * u - W @ u) * (2 / b**2)
     return pairs + (2 * alpha / b) * (u.abs() - 1).sign() * u.sign()
 
 
 def squared_distances(u: Tensor) -> Tensor:
-    """(b, b)."""
+    """Return (b, b) squared distances."""
     squares = (u**2).sum(dim=1)
     return (squares[:, None] + squares - 2 * u @ u.T).clamp(min=0)
 
 
 def build(bits: int, **options: Any) -> DSH:
-    """`dsh` of so many bits, or `dsh_d` with `whole`."""
+    """Build `dsh`, or `dsh_d` with `use_full_database`."""
     return DSH(bits, **options)

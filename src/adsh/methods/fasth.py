@@ -1,12 +1,13 @@
-"""`fasth`: bits by block graph cuts, each fitted by boosted trees before the next (Lin et al., 2014, FastHash).
+"""`fasth`: FastHash (Lin et al., 2014): bits by block graph cuts, each fitted by boosted trees before the next.
 
-    d_ij  the Hamming distance of the codes so far; a loss of it for each sampled pair (`margin_loss`)
-    a_ij  what the pair loses where the new bit differs: positive for similar pairs, not for others
-    b     the new bit, of small sum over pairs of a_ij [b_i != b_j]
+    d_ij  the Hamming distance of the codes so far; each sampled pair has a loss of it (`margin_loss`)
+    a_ij  what the pair loses where the new bit differs: at least 0 for similar pairs, at most 0 for others
+    b     the new bit: min over b of the sum over pairs of a_ij [b_i != b_j]
 
-All members of a class are similar, so with the others fixed their bits are a submodular problem that a minimum cut
-solves exactly (`cuts`): no block raises the objective. With several labels an item, a label's holders are a block, and
-blocks overlap. Trees are then fitted to the bit, and the next bit starts from what they predict: it mends their errors.
+All members of a class are similar, so with the other bits fixed theirs are a submodular problem that a minimum cut
+solves exactly (`solvers.graph_cut`), and no block raises the objective. With several labels per item, the items of a
+label are a block, and blocks overlap. Trees are then fitted to the bit, and the distances of the next bit are those of
+the predicted bits, so that it corrects their errors.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags
-from .arrays import Signs, in_order, signs_of
+from .arrays import Signs, first_occurrences, signs_of
 from .hash_function import HashFunction
-from .solvers.graph_cut import Integers, least_cost, load_scipy
+from .solvers.graph_cut import Integers, load_scipy, minimize_energy
 from .two_step import TwoStep
 from .validation import check_count
 
@@ -29,7 +30,7 @@ Floats = NDArray[np.float32]
 
 
 class FastH(TwoStep):
-    """`neighbours` similar and as many dissimilar points are drawn for each; `sweeps` over the blocks a bit.
+    """`neighbours` similar and as many dissimilar points are drawn per point; each bit takes `sweeps` over the blocks.
 
     The objective of the history is the mean loss of those pairs after each bit, as the trees predict it.
     """
@@ -48,8 +49,8 @@ class FastH(TwoStep):
 
     def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
         assert labels is not None
-        pairs = Pairs.drawn(labels, self.neighbours, rng)
-        blocks = [Block.of(members, pairs) for members in held_by(labels)]
+        pairs = Pairs.draw(labels, self.neighbours, rng)
+        blocks = [Block.of(members, pairs) for members in members_by_label(labels)]
         values = margin_loss(self.bits)  # (2, c + 1)
         distance = np.zeros(len(pairs.i), dtype=np.int64)
         self._record(self._mean(values, pairs, distance), start=True)
@@ -65,7 +66,7 @@ class FastH(TwoStep):
             bit = signs_of(functions[-1].outputs(X))[:, 0]
             distance += bit[pairs.i] != bit[pairs.j]
             self._record(self._mean(values, pairs, distance))
-        self._functions: HashFunction = type(functions[0]).joined(functions)
+        self._functions: HashFunction = type(functions[0]).concatenate(functions)
         return signs_of(self._functions.outputs(X))
 
     def _learn_hash(self, X: Floats, codes: Signs) -> HashFunction:
@@ -80,18 +81,18 @@ class FastH(TwoStep):
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs that count: i < j, each once."""
+    """The sampled pairs: i < j, each once."""
 
     i: Integers
     j: Integers
     similar: NDArray[np.bool_]
 
     @classmethod
-    def drawn(cls, labels: LabelSets, count: int, rng: np.random.Generator) -> Pairs:
-        """For each point about `count` similar and `count` dissimilar ones, as many as there are."""
+    def draw(cls, labels: LabelSets, count: int, rng: np.random.Generator) -> Pairs:
+        """Draw about `count` similar and `count` dissimilar points for each point, or as many as exist."""
         ids = labels.ids.astype(np.int64)
         shared, ends = SharedTags(labels, labels), list[Integers]()
-        for number in in_order(ids):
+        for number in first_occurrences(ids):
             members = np.flatnonzero(ids == number)
             near = shared.sum_rows(np.array([number]), np.ones((1, 1)))[:, 0][ids] > 0
             for others in (np.flatnonzero(near), np.flatnonzero(~near)):
@@ -105,7 +106,7 @@ class Pairs:
 
 
 def _share(labels: LabelSets, shared: SharedTags, i: Integers, j: Integers) -> NDArray[np.bool_]:
-    """Whether the two points of each pair share a label."""
+    """Return whether the two points of each pair share a label."""
     ids = labels.ids.astype(np.int64)
     similar = np.zeros(len(i), dtype=bool)
     order = np.argsort(ids[i], kind="stable")
@@ -129,7 +130,7 @@ class Block:
 
     @classmethod
     def of(cls, members: Integers, pairs: Pairs) -> Block:
-        """The block of these points."""
+        """Return the block of these points."""
         position = np.full(int(max(pairs.i.max(initial=0), pairs.j.max(initial=0), members.max())) + 1, -1)
         position[members] = np.arange(len(members))
         left, right = position[pairs.i], position[pairs.j]
@@ -146,24 +147,24 @@ class Block:
         )
 
     def cut(self, bit: Signs, pairs: Pairs, a: Integers) -> Signs:
-        """The bit with the members' best signs, all others as they are."""
+        """Return the bit with the members' best signs, and all others unchanged."""
         h = np.bincount(self.member, a[self.crossing] * bit[self.other], len(self.members)).astype(np.int64)
         bit = bit.copy()
-        bit[self.members] = least_cost(h, self.left, self.right, a[self.inside])
+        bit[self.members] = minimize_energy(h, self.left, self.right, a[self.inside])
         return bit
 
 
 def margin_loss(bits: int) -> Integers:
-    """(2, c + 2) four times the loss of a dissimilar and of a similar pair at each distance: whole numbers.
+    """Return (2, c + 2) four times the loss of a dissimilar and of a similar pair at each distance, as integers.
 
-    d^2 for a similar pair, max(0, c / 2 - d)^2 for another: squared hinges, with a margin of half the code.
+    The loss is d^2 for a similar pair and max(0, c / 2 - d)^2 for another: squared hinges with a margin of c / 2.
     """
     d = np.arange(bits + 2, dtype=np.int64)
     return np.stack([np.maximum(bits - 2 * d, 0) ** 2, (2 * d) ** 2])
 
 
-def held_by(labels: LabelSets) -> list[Integers]:
-    """The points that have each label; all points of a label are similar to each other."""
+def members_by_label(labels: LabelSets) -> list[Integers]:
+    """Return the points of each label; all points of a label are similar to each other."""
     ids = labels.ids.astype(np.int64)
     starts, sets = labels.holders()
     groups = [np.flatnonzero(np.isin(ids, sets[starts[t] : starts[t + 1]])) for t in range(len(starts) - 1)]
@@ -171,5 +172,5 @@ def held_by(labels: LabelSets) -> list[Integers]:
 
 
 def build(bits: int, **options: Any) -> FastH:
-    """`fasth` of so many bits."""
+    """Build `fasth`."""
     return FastH(bits, **options)

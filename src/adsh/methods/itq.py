@@ -1,7 +1,12 @@
-"""`itq`: iterative quantisation (Gong and Lazebnik, 2011). Principal components, turned so that signs lose little.
+"""`itq`: iterative quantization (Gong and Lazebnik, 2011): principal components, rotated for the least sign error.
 
-No labels are read and vectors are not normalised. With V the centred points on their first c principal axes, it looks
-for the rotation R and the signs B of least |B - V R|^2, each in turn exact with the other fixed.
+    V  (n, c) the centred points on their first c principal axes
+    B  (n, c) the codes, +1/-1
+    R  (c, c) a rotation
+
+    min over B and R of |B - V R|^2, in turn: B = sign(V R), and R by orthogonal Procrustes; both steps are exact
+
+Labels are ignored and vectors are not normalized.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ Floats = NDArray[np.float32]
 
 
 class ITQ(FeatureMethod):
-    """`rounds` of alternation from a random rotation. The objective is the mean error |b - v R|^2 of a point."""
+    """`rounds` of alternation from a random rotation; the objective is the mean of |b - v R|^2 over the points."""
 
     name = "itq"
     needs_labels = False
@@ -35,7 +40,7 @@ class ITQ(FeatureMethod):
         check_count(self.rounds, "rounds")
         if self.bits > width:
             raise InputError(
-                f"bits={self.bits}, but items have {width} features, and itq takes a bit from a principal axis: "
+                f"bits={self.bits}, but items have {width} features, and itq needs a principal axis for each bit: "
                 f"pass at most {width} bits, or more features"
             )
 
@@ -46,9 +51,9 @@ class ITQ(FeatureMethod):
         for _ in range(self.rounds):
             B = signs_of(V @ R)
             R = nearest_rotation(V, B)
-            self._record(quantisation_error(V, B, R))
-        turned = axes @ R
-        self._linear = Linear(turned, -mean @ turned)
+            self._record(quantization_error(V, B, R))
+        rotated = axes @ R
+        self._linear = Linear(rotated, -mean @ rotated)
         return signs_of(V @ R)
 
     def _learn_hash(self, X: Floats, codes: Signs) -> Linear:
@@ -56,24 +61,24 @@ class ITQ(FeatureMethod):
 
 
 def random_rotation(bits: int, rng: np.random.Generator) -> Floats:
-    """(c, c) orthogonal, drawn uniformly."""
+    """Return a (c, c) orthogonal matrix, drawn uniformly."""
     orthogonal, upper = np.linalg.qr(rng.standard_normal((bits, bits)))
     rotation: Floats = (orthogonal * np.where(np.diag(upper) < 0, -1, 1)).astype(np.float32)
     return rotation
 
 
 def nearest_rotation(V: Floats, B: Signs) -> Floats:
-    """The orthogonal R of least |B - V R|^2: from the singular vectors of V'B (orthogonal Procrustes)."""
+    """Return the orthogonal R of least |B - V R|^2: orthogonal Procrustes, from the singular vectors of V'B."""
     left, _, right = np.linalg.svd(V.T @ B.astype(np.float32))
     rotation: Floats = left @ right
     return rotation
 
 
-def quantisation_error(V: Floats, B: Signs, R: Floats) -> float:
-    """The mean over points of |b - v R|^2."""
+def quantization_error(V: Floats, B: Signs, R: Floats) -> float:
+    """Return the mean over the points of |b - v R|^2."""
     return float(((B - V @ R) ** 2).sum(axis=1).mean(dtype=np.float64))
 
 
 def build(bits: int, **options: Any) -> ITQ:
-    """`itq` of so many bits."""
+    """Build `itq`."""
     return ITQ(bits, **options)

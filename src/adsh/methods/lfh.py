@@ -1,13 +1,13 @@
-"""`lfh`, `lfh_d`: latent factor hashing (Zhang et al., 2014). Similar pairs are likely where inner products are large.
+"""`lfh`, `lfh_d`: latent factor hashing (Zhang et al., 2014): large inner products make similar pairs likely.
 
     U      (n, c) the latent factors; the codes are sign(U)
     Theta  U U' / 2; a pair is similar with probability a = 1 / (1 + exp(-Theta))
     beta   the variance of the prior N(0, beta) on U, against a sample of c columns
 
-In a round, c columns are sampled and every other row moves, given the sampled rows U_s, to the top of a quadratic
-below the log-likelihood (curvature at most 1/4 of the logistic): H = -U_s'U_s / 8 - (c / beta) I. So no round lowers
-the likelihood of the sampled columns. Full moves fit the last sample at the cost of all others, and the likelihood of
-the whole never settles: here a row goes only part of the way, 1 / (1 + decay t) in round t, which still rises.
+In a round, c columns are sampled and every other row moves, given the sampled rows U_s, to the maximum of a quadratic
+lower bound of the log-likelihood (the logistic's curvature is at most 1/4): H = -U_s'U_s / 8 - (c / beta) I. So no
+round lowers the likelihood of the sampled columns. Full steps fit the last sample at the cost of all others, and the
+likelihood of all pairs never converges: here a row takes 1 / (1 + decay t) of the step in round t, which still rises.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .validation import check_count, check_penalty
 Doubles = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_WATCHED = 64  # columns whose likelihood is the objective of the history
+_NUM_TRACKED = 64  # columns whose likelihood is the objective of the history
 
 
 class LFH(TwoStep):
-    """`rounds` from the principal components, with the prior's `variance` beta; `decay` 0 makes full moves.
+    """`rounds` from the principal components, with the prior's `variance` beta; `decay` 0 takes full steps.
 
-    The objective of the history is the mean log-likelihood of the pairs of some columns, the same in every round,
-    with the sign turned: it falls.
+    The objective of the history is the mean negative log-likelihood of the pairs of a few columns, the same in every
+    round.
     """
 
     name = "lfh"
@@ -55,21 +55,21 @@ class LFH(TwoStep):
     def _learn_codes(self, X: NDArray[np.float32], labels: LabelSets | None, rng: np.random.Generator) -> Signs:
         assert labels is not None
         pairs, ids = SharedTags(labels, labels), labels.ids.astype(np.int64)
-        U = start(X, self.bits, rng)
-        watched = rng.choice(len(U), min(_WATCHED, len(U)), replace=False)
-        truth = columns(pairs, ids, watched)
-        self._record(-log_likelihood(U, U[watched], truth) / truth.size, start=True)
+        U = initial_factors(X, self.bits, rng)
+        tracked = rng.choice(len(U), min(_NUM_TRACKED, len(U)), replace=False)
+        truth = similarity_columns(pairs, ids, tracked)
+        self._record(-log_likelihood(U, U[tracked], truth) / truth.size, start=True)
         for t in range(self.rounds):
             omega = rng.choice(len(U), min(self.bits, len(U) - 1), replace=False)
-            move = top(U, U[omega], columns(pairs, ids, omega), len(omega) / self.variance) - U
-            move[omega] = 0
-            U = U + move / (1 + self.decay * t)
-            self._record(-log_likelihood(U, U[watched], truth) / truth.size)
+            step = maximize_bound(U, U[omega], similarity_columns(pairs, ids, omega), len(omega) / self.variance) - U
+            step[omega] = 0
+            U = U + step / (1 + self.decay * t)
+            self._record(-log_likelihood(U, U[tracked], truth) / truth.size)
         return signs_of(U)
 
 
-def start(X: NDArray[np.float32], bits: int, rng: np.random.Generator) -> Doubles:
-    """(n, c) the principal components, each of variance 1; noise where there are fewer than bits."""
+def initial_factors(X: NDArray[np.float32], bits: int, rng: np.random.Generator) -> Doubles:
+    """Return (n, c) the principal components, each of variance 1; noise where there are fewer than bits."""
     mean, axes, variances = principal_axes(X, bits)
     axes = axes[:, variances > 1e-9 * variances[0]] if variances[0] > 0 else axes[:, :0]
     U = rng.standard_normal((len(X), bits))
@@ -78,17 +78,26 @@ def start(X: NDArray[np.float32], bits: int, rng: np.random.Generator) -> Double
     return U
 
 
-def columns(pairs: SharedTags, ids: Indices, omega: Indices) -> Doubles:
-    """(n, m) of 1 where a point is similar to a sampled one, 0 elsewhere."""
+def similarity_columns(pairs: SharedTags, ids: Indices, omega: Indices) -> Doubles:
+    """Return (n, m) 1 where a point is similar to a sampled one, 0 elsewhere."""
     block: Doubles = pairs.sum_rows(ids[omega], np.eye(len(omega)))[ids]
     return block
 
 
-def top(U: Doubles, sampled: Doubles, similar: Doubles, shrink: float) -> Doubles:
-    """Every row at the top of its quadratic bound, the sampled factors fixed. O(n c^2).
+def maximize_bound(U: Doubles, sampled: Doubles, similar: Doubles, shrink: float) -> Doubles:
+    """Move every row to the maximum of its quadratic bound, with the sampled factors fixed. O(n c^2).
 
-    For a row u the bounded objective is 2 sum_j [s_j theta_j - log(1 + exp theta_j)] - shrink |u|^2 / 2, each pair
-    counted from both its ends; its gradient is sum_j (s_j - a_j) u_j - shrink u.
+    For a row u the objective is 2 sum_j [s_j theta_j - log(1 + exp theta_j)] - shrink |u|^2 / 2, each pair counted from
+    both its ends; its gradient is sum_j (s_j - a_j) u_j - shrink u.
+
+    Args:
+        U: (n, c) the factors before.
+        sampled: (m, c) the factors of the sampled points.
+        similar: (n, m) 1 for similar pairs, 0 for others.
+        shrink: m / beta, the weight of the prior.
+
+    Returns:
+        (n, c) the factors at the maximum.
     """
     theta = U @ sampled.T / 2  # (n, m)
     gradient = (similar - 0.5 * (1 + np.tanh(theta / 2))) @ sampled - shrink * U
@@ -98,11 +107,11 @@ def top(U: Doubles, sampled: Doubles, similar: Doubles, shrink: float) -> Double
 
 
 def log_likelihood(U: Doubles, sampled: Doubles, similar: Doubles) -> float:
-    """sum [s theta - log(1 + exp theta)] over the pairs of all rows with the sampled ones."""
+    """Return the sum of s theta - log(1 + exp theta) over the pairs of all rows with the sampled ones."""
     theta = U @ sampled.T / 2
     return float((similar * theta).sum() - np.logaddexp(0, theta).sum())
 
 
 def build(bits: int, **options: Any) -> LFH:
-    """`lfh` of so many bits, or `lfh_d` with `whole`."""
+    """Build `lfh`, or `lfh_d` with `use_full_database`."""
     return LFH(bits, **options)

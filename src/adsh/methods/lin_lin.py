@@ -1,11 +1,11 @@
-"""`lin_lin`: one linear function codes queries, another the database (Neyshabur et al., 2013, Lin:Lin).
+"""`lin_lin`: Lin:Lin (Neyshabur et al., 2013): one linear function encodes queries, another the database.
 
     U  sign(X W), the codes of a block of points as queries
     V  sign(Y R), the codes of another block as database points
     M  what each pair gains where bit k of both agrees, the other bits fixed (`pair_loss`)
 
-Bit by bit, on fresh blocks each: the one side is fitted to sign(M v) with weights |M v|, the other to sign(M'u) with
-weights |M'u|. A fit is taken where u'M v does not fall, so no fit raises the objective on its block.
+Bit by bit, each on a new block: one side is fitted to sign(M v) with weights |M v|, the other to sign(M'u) with weights
+|M'u|. A fit is accepted where u'M v does not fall, so none raises the objective on its block.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags
 from .arrays import Signs
-from .linear_bits import LinearBits, linear_bit, signs, unstandardised, with_constant
+from .linear_bits import LinearBits, fit_linear_bit, signs, standardize, unstandardize
 from .solvers.pair_loss import best_threshold, gains, objective
 from .solvers.ridge import Linear, moments
 
@@ -29,8 +29,8 @@ Block = tuple[Floats, Floats, NDArray[np.bool_]]  # queries, database points, an
 class LinLin(LinearBits):
     """`rounds` over the bits on `block` x `block` pairs; a bit's two sides alternate `alternations` times.
 
-    The objective is the mean loss of a pair, over a block that is the same in every round. `hash_` codes queries,
-    `database_hash_` the database.
+    The objective is the mean loss of a pair, over a block that is the same in every round. `hash_` encodes
+    queries, `database_hash_` the database.
     """
 
     name = "lin_lin"
@@ -43,38 +43,38 @@ class LinLin(LinearBits):
         size = min(self.block, len(X))
 
         def draw() -> Block:
-            asking, answering = (rng.choice(len(X), size, replace=False) for _ in range(2))
-            similar = pairs.sum_rows(ids[asking], np.eye(size))[ids[answering]].T > 0
-            return with_constant(X[asking], mean, scale), with_constant(X[answering], mean, scale), similar
+            query, database = (rng.choice(len(X), size, replace=False) for _ in range(2))
+            similar = pairs.sum_rows(ids[query], np.eye(size))[ids[database]].T > 0
+            return standardize(X[query], mean, scale), standardize(X[database], mean, scale), similar
 
         W, R = np.zeros((2, X.shape[1] + 1, self.bits), dtype=np.float32)
         R[:] = rng.standard_normal(R.shape, dtype=np.float32) / np.float32(np.sqrt(len(R)))
-        watched, theta, one_each = draw(), 0.0, np.ones(size)
-        self._record(objective(watched[2], inner(watched, W, R), theta, one_each), start=True)
+        tracked, theta, one_each = draw(), 0.0, np.ones(size)
+        self._record(objective(tracked[2], inner_products(tracked, W, R), theta, one_each), start=True)
         for turn in range(self.rounds):
             for k in range(self.bits):
                 block = draw()
-                others = np.flatnonzero(np.arange(self.bits) != k) if turn else np.arange(k)  # first, bits are added
-                M = gains(block[2], inner(block, W[:, others], R[:, others]), self.bits, theta)
+                others = np.flatnonzero(np.arange(self.bits) != k) if turn else np.arange(k)  # turn 0 adds bits
+                M = gains(block[2], inner_products(block, W[:, others], R[:, others]), self.bits, theta)
                 for _ in range(self.alternations):
-                    W[:, k] = linear_bit(block[0], M, signs(block[1] @ R[:, k]), W[:, k], self.penalty)
-                    R[:, k] = linear_bit(block[1], M.T, signs(block[0] @ W[:, k]), R[:, k], self.penalty)
+                    W[:, k] = fit_linear_bit(block[0], M, signs(block[1] @ R[:, k]), W[:, k], self.penalty)
+                    R[:, k] = fit_linear_bit(block[1], M.T, signs(block[0] @ W[:, k]), R[:, k], self.penalty)
             block = draw()
-            theta = best_threshold(block[2], inner(block, W, R), self.bits, theta, one_each)
-            self._record(objective(watched[2], inner(watched, W, R), theta, one_each))
-        self._linear, self.database_hash_ = unstandardised(W, mean, scale), unstandardised(R, mean, scale)
+            theta = best_threshold(block[2], inner_products(block, W, R), self.bits, theta, one_each)
+            self._record(objective(tracked[2], inner_products(tracked, W, R), theta, one_each))
+        self._linear, self.database_hash_ = unstandardize(W, mean, scale), unstandardize(R, mean, scale)
         return signs(self.database_hash_.outputs(X)).astype(np.int8)
 
     def _learn_hash(self, X: Floats, codes: Signs) -> Linear:
         return self._linear
 
 
-def inner(block: Block, W: Floats, R: Floats) -> Floats:
-    """Inner products of the codes of both sides; 0 for no bits."""
+def inner_products(block: Block, W: Floats, R: Floats) -> Floats:
+    """Return the inner products of the codes of both sides; 0 for no bits."""
     product: Floats = signs(block[0] @ W) @ signs(block[1] @ R).T
     return product
 
 
 def build(bits: int, **options: Any) -> LinLin:
-    """`lin_lin` of so many bits."""
+    """Build `lin_lin`."""
     return LinLin(bits, **options)

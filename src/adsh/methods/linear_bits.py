@@ -1,4 +1,4 @@
-"""Linear threshold functions learned bit by bit, over standardised features: what Lin:Lin and Lin:V share."""
+"""What Lin:Lin and Lin:V share: linear threshold functions of standardized features, learned bit by bit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LinearBits(FeatureMethod):
     """`rounds` over the bits on blocks of `block` points; a bit's two sides alternate `alternations` times."""
 
     default_block: ClassVar[int]
-    learns_whole: ClassVar[bool] = False
+    needs_full_database: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class LinearBits(FeatureMethod):
         penalty: float = 1e-2,
         **shared: Any,
     ) -> None:
-        super().__init__(bits, **shared, whole=self.learns_whole)
+        super().__init__(bits, **shared, use_full_database=self.needs_full_database)
         self.rounds, self.alternations, self.penalty = rounds, alternations, penalty
         self.block = self.default_block if block is None else block
 
@@ -41,30 +41,41 @@ class LinearBits(FeatureMethod):
         check_penalty(self.penalty, "penalty")
 
 
-def linear_bit(Z: Floats, M: Floats, bit: Floats, w: Floats, penalty: float) -> Floats:
-    """(d,) the function of a bit after a fit to sign(M v), or the old one where the new one gains less."""
+def fit_linear_bit(Z: Floats, M: Floats, bit: Floats, w: Floats, penalty: float) -> Floats:
+    """Fit the function of one bit to sign(M v), with the weights |M v|.
+
+    Args:
+        Z: (m, d) standardized features, with the constant.
+        M: (m, n) what each pair gains where the bit agrees.
+        bit: (n,) v, the bit of the other side.
+        w: (d,) the function before.
+        penalty: The weight of |w|^2.
+
+    Returns:
+        (d,) the new function, or `w` where that gains more.
+    """
     pull = M @ bit
     fitted = fit_hinge(Z, signs(pull), np.abs(pull), w, penalty)
     return fitted if signs(Z @ fitted) @ pull >= signs(Z @ w) @ pull else w
 
 
 def products(Z: Floats, W: Floats, V: Floats) -> Floats:
-    """Inner products of the codes sign(Z W) and V; 0 for no bits."""
+    """Return the inner products of the codes sign(Z W) and V; 0 for no bits."""
     inner: Floats = signs(Z @ W) @ V.T
     return inner
 
 
 def signs(values: Floats) -> Floats:
-    """+1/-1 in float32; 0 counts as +1."""
+    """Return +1/-1 in float32; 0 counts as +1."""
     return np.where(values >= 0, np.float32(1), np.float32(-1))
 
 
-def with_constant(X: Floats, mean: Floats, scale: Floats) -> Floats:
-    """Standardised features, and a constant of 1."""
+def standardize(X: Floats, mean: Floats, scale: Floats) -> Floats:
+    """Return standardized features, and a constant of 1."""
     return np.concatenate([(X - mean) / scale, np.ones((len(X), 1), dtype=np.float32)], axis=1)
 
 
-def unstandardised(W: Floats, mean: Floats, scale: Floats) -> Linear:
-    """The same function of the features as they are given."""
+def unstandardize(W: Floats, mean: Floats, scale: Floats) -> Linear:
+    """Return the same function of the original features."""
     weights = W[:-1] / scale[:, None]
     return Linear(weights, W[-1] - mean @ weights)

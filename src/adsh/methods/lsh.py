@@ -1,4 +1,9 @@
-"""`lsh`: the signs of random projections. Learns nothing but the mean; what any learned code must beat."""
+"""`lsh`: locality-sensitive hashing (Charikar, 2002): the signs of random projections.
+
+    h(x) = sign(w'(x - mean)),  w drawn from N(0, I)
+
+Nothing but the mean is learned: this is the baseline that every learned code must beat.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +21,9 @@ Floats = NDArray[np.float32]
 
 
 class LSH(FeatureMethod):
-    """`bits` hyperplanes drawn from a normal distribution, through the mean of the training items. Labels are not read.
+    """`bits` random hyperplanes through the mean of the training items.
 
-    There are no rounds: the history is empty.
+    Labels are ignored. There are no rounds, so the history is empty.
     """
 
     name = "lsh"
@@ -37,5 +42,5 @@ class LSH(FeatureMethod):
 
 
 def build(bits: int, **options: Any) -> LSH:
-    """`lsh` of so many bits."""
+    """Build `lsh`."""
     return LSH(bits, **options)

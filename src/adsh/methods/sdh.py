@@ -1,13 +1,14 @@
-"""`sdh`, `sdh_d`: supervised discrete hashing (Shen et al., 2015). Codes from which labels can be read linearly.
+"""`sdh`, `sdh_d`: supervised discrete hashing (Shen et al., 2015): codes that a linear classifier maps to the labels.
 
-    Y    (n, L) the points' labels, multi-hot; never held, a label set stands for all its points
+    Y    (n, L) the points' labels, multi-hot; never in memory, since a label set stands for all its points
     B    (n, c) the codes, +1/-1
     W    (c, L) a linear classifier of codes
-    Phi  (n, a) nearness of the points to a anchors
+    Phi  (n, a) radial basis functions of the distances from the points to a anchors
     P    (a, c) the hash function: sign(Phi P)
 
-The objective |Y - B W|^2 + lambda |W|^2 + nu (|B - Phi P|^2 + delta |P|^2) is lowered in turn over P, W (ridge
-regressions) and B (discrete cyclic coordinate descent): no step raises it.
+    min over B, W and P of |Y - B W|^2 + lambda |W|^2 + nu (|B - Phi P|^2 + delta |P|^2)
+
+in turn over P and W (ridge regressions) and B (discrete cyclic coordinate descent); no step raises the objective.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..labels import LabelSets
 from ..learn.similarity import sum_by
 from .arrays import Signs, signs_of, tags_of_sets
 from .base import FeatureMethod
-from .solvers.coordinate_descent import descend
+from .solvers.coordinate_descent import minimize_codes
 from .solvers.kernel import Anchors, Kernel
 from .solvers.ridge import product, solve_ridge
 from .validation import check_count, check_penalty
@@ -32,7 +33,10 @@ Doubles = NDArray[np.float64]
 
 
 class SDH(FeatureMethod):
-    """Options: `anchors`, `rounds`, `sweeps` a round over the bits, and the weights lambda, nu and delta."""
+    """SDH with `anchors`, `rounds`, and `sweeps` over the bits in each round.
+
+    `classifier_penalty` is lambda, `hash_weight` nu, and `hash_penalty` delta.
+    """
 
     name = "sdh"
 
@@ -73,7 +77,7 @@ class SDH(FeatureMethod):
         for _ in range(self.rounds):
             P, fitted = self._project(Phi, gram, B)
             W = self._classify(B, labels, hot)
-            B = descend(B, self.hash_weight * fitted + (hot @ W.T)[labels.ids], W @ W.T, self.sweeps)
+            B = minimize_codes(B, self.hash_weight * fitted + (hot @ W.T)[labels.ids], W @ W.T, self.sweeps)
             self._record(self._objective(B, W, P, fitted, labels, hot))
         self._kernel = Kernel(anchors, self._project(Phi, gram, B)[0])
         return B
@@ -82,19 +86,19 @@ class SDH(FeatureMethod):
         return self._kernel
 
     def _project(self, Phi: Floats, gram: Doubles, B: Signs) -> tuple[Doubles, Floats]:
-        """P of least |B - Phi P|^2 + delta |P|^2, and Phi P."""
+        """Return P of least |B - Phi P|^2 + delta |P|^2, and Phi P."""
         P = solve_ridge(gram, product(Phi, B), self.hash_penalty)
         return P, Phi @ P.astype(np.float32)
 
     def _classify(self, B: Signs, labels: LabelSets, hot: Doubles) -> Doubles:
-        """W of least |Y - B W|^2 + lambda |W|^2; B'Y from the sums of B by label set."""
+        """Return W of least |Y - B W|^2 + lambda |W|^2; B'Y comes from the sums of B by label set."""
         return solve_ridge(_gram(B), _cross(B, labels, hot), self.classifier_penalty)
 
     def _objective(self, B: Signs, W: Doubles, P: Doubles, fitted: Floats, labels: LabelSets, hot: Doubles) -> float:
         squares = float(labels.sizes @ hot.sum(axis=1))  # |Y|^2
-        reading = squares - 2 * float((W * _cross(B, labels, hot)).sum()) + float((W * (_gram(B) @ W)).sum())
+        classifying = squares - 2 * float((W * _cross(B, labels, hot)).sum()) + float((W * (_gram(B) @ W)).sum())
         hashing = float(((B - fitted) ** 2).sum(dtype=np.float64)) + self.hash_penalty * float((P**2).sum())
-        return reading + self.classifier_penalty * float((W**2).sum()) + self.hash_weight * hashing
+        return classifying + self.classifier_penalty * float((W**2).sum()) + self.hash_weight * hashing
 
 
 def _gram(B: Signs) -> Doubles:
@@ -108,5 +112,5 @@ def _cross(B: Signs, labels: LabelSets, hot: Doubles) -> Doubles:
 
 
 def build(bits: int, **options: Any) -> SDH:
-    """`sdh` of so many bits, or `sdh_d` with `whole`."""
+    """Build `sdh`, or `sdh_d` with `use_full_database`."""
     return SDH(bits, **options)

@@ -18,7 +18,7 @@ from .validation import check_count, check_penalty, check_seed
 
 
 class TwoStep(FeatureMethod):
-    """`hash_function` is "trees" (`trees` of `depth` a bit, as in the paper) or "ridge" (linear, with `penalty`)."""
+    """`hash_function` is "trees" (per bit `trees` of `depth`, as in the paper) or "ridge" (linear, with `penalty`)."""
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class TwoStep(FeatureMethod):
         check_count(self.depth, "depth")
         check_penalty(self.penalty, "penalty")
         if self.hash_function == "trees":
-            load_lightgbm()  # said now, not after the codes are learned
+            load_lightgbm()  # a missing package is reported before the codes are learned
 
     def _learn_hash(self, X: NDArray[np.float32], codes: Signs) -> HashFunction:
         return self._fitter(X)(codes)
 
     def _fitter(self, X: NDArray[np.float32]) -> Callable[[Signs], Trees | Linear]:
-        """What fits hash functions to codes of these points, some bits at a time."""
+        """Return a function that fits hash functions to codes of these points, any number of bits at a time."""
         if self.hash_function == "ridge":
             return lambda codes: ridge_hash(X, codes, self.penalty)
         return TreeFitter(X, trees=self.trees, depth=self.depth, seed=check_seed(self.seed))

@@ -30,6 +30,7 @@ class FittedNetwork:
     codes_labels: ClassVar[bool] = False
     keeps_checkpoints: ClassVar[bool] = True
     hash_: ClassVar[None] = None
+    use_full_database: bool = False  # of the `_d` variants
 
     bits: int
     network: str | nn.Module
@@ -87,11 +88,6 @@ class FittedNetwork:
         """(n, bytes) packed codes of the database: as learned, or by the network for points without a label."""
         self._check_fitted()
         return self.code_table_.codes()
-
-    @property
-    def use_full_database(self) -> bool:
-        """Whether this is a method's `_d` variant, which trains on the full database."""
-        return False
 
     @property
     def network_name(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from torch import nn
 
@@ -13,17 +13,18 @@ from ..errors import InputError
 class Parameters:
     """An estimator whose constructors only store their arguments, under the same names."""
 
+    renamed: ClassVar[dict[str, str]] = {}  # newer names of parameters, by the names that `get_params` gives
     bits: int
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments by name."""
-        return {name: getattr(self, name) for name in constructor_parameters(type(self))}
+        return {name: getattr(self, name) for name in constructor_parameters(type(self)) if name not in self.renamed}
 
     def set_params(self, **params: Any) -> Self:
         """Set arguments of the constructor, and return the model."""
         known = self.get_params()
         for name, value in params.items():
-            if name not in known:
+            if name not in known and name not in self.renamed:
                 raise InputError(f"{type(self).__name__} has no parameter {name!r}: choose from {', '.join(known)}")
             setattr(self, name, value)
         return self

@@ -1,4 +1,4 @@
-"""A linear function fitted to weighted signs by the squared hinge loss, for one bit."""
+"""The weighted squared hinge loss, minimized by accelerated gradient descent: a linear function for one bit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,23 @@ Floats = NDArray[np.float32]
 
 
 def fit_hinge(X: Floats, signs: Floats, weights: Floats, start: Floats, penalty: float, steps: int = 100) -> Floats:
-    """(d,) w of small mean_i weights_i max(0, 1 - signs_i x_i.w)^2 + penalty |w|^2, from `start`.
+    """Lower mean_i weights_i max(0, 1 - signs_i x_i.w)^2 + penalty |w|^2 over w.
 
-    Accelerated gradient descent: a step costs two products with X and no matrix of d x d, so wide features are fine.
+    A step costs two products with X, and no d x d matrix exists, so wide features are fine.
+
+    Args:
+        X: (n, d) features.
+        signs: (n,) the bit to predict.
+        weights: (n,) how much each point counts.
+        start: (d,) where to start.
+        penalty: The weight of |w|^2.
+        steps: How many gradient steps to take.
+
+    Returns:
+        (d,) w after the last step.
     """
     share = weights / max(float(weights.sum()), 1e-30)  # sums to 1
-    rate = 0.5 / (_largest(X, share) + penalty)
+    rate = 0.5 / (_eigenvalue_bound(X, share) + penalty)
     w, ahead, momentum = start, start, 1.0
     for _ in range(steps):
         short = np.maximum(0, 1 - signs * (X @ ahead))
@@ -26,14 +37,8 @@ def fit_hinge(X: Floats, signs: Floats, weights: Floats, start: Floats, penalty:
     return w.astype(np.float32)
 
 
-def hinge_loss(X: Floats, signs: Floats, weights: Floats, w: Floats, penalty: float) -> float:
-    """What `fit_hinge` lowers."""
-    share = weights / max(float(weights.sum()), 1e-30)
-    return float((share * np.maximum(0, 1 - signs * (X @ w)) ** 2).sum() + penalty * (w**2).sum())
-
-
-def _largest(X: Floats, share: Floats) -> float:
-    """A bound close above the largest eigenvalue of X' diag(share) X, by the power method."""
+def _eigenvalue_bound(X: Floats, share: Floats) -> float:
+    """Return a bound slightly above the largest eigenvalue of X' diag(share) X, by power iteration."""
     v = np.ones(X.shape[1], dtype=np.float32) / np.float32(np.sqrt(X.shape[1]))
     size = 0.0
     for _ in range(15):

@@ -1,4 +1,4 @@
-"""Hash functions of a point's nearness to anchors: weights over radial basis functions."""
+"""Kernel hash functions: weighted sums of radial basis functions around anchors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats
 
 _BLOCK = 4096
-_SAMPLE = 1000  # points whose distances to the anchors give the width of the kernel
+_SAMPLE = 1000  # points whose distances to the anchors set the width of the kernel
 
 
 class Anchors:
@@ -21,13 +21,13 @@ class Anchors:
 
     @classmethod
     def among(cls, anchors: NDArray[np.float32], points: NDArray[np.float32]) -> Anchors:
-        """With s the median distance between points and anchors."""
+        """Return the kernel whose s is the median distance between points and anchors."""
         distances = np.sqrt(_squares(points[:: max(1, len(points) // _SAMPLE)], anchors))
         apart = distances[distances > 0]
         return cls(anchors, float(np.median(apart)) if len(apart) else 1.0)
 
     def features(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(n, a) nearness of each point to each anchor."""
+        """Return (n, a) the kernel of each point with each anchor."""
         near = np.empty((len(X), len(self.anchors)), dtype=np.float32)
         for start in range(0, len(X), _BLOCK):
             block = _squares(X[start : start + _BLOCK], self.anchors)
@@ -37,7 +37,7 @@ class Anchors:
 
 
 class Kernel:
-    """A linear function of the nearness to anchors."""
+    """A linear function of the kernel with the anchors."""
 
     kind: ClassVar[str] = "kernel"
 
@@ -46,24 +46,24 @@ class Kernel:
         self.width = anchors.anchors.shape[1]
 
     def outputs(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(n, c)."""
+        """Return (n, c) outputs."""
         product: NDArray[np.float32] = self._anchors.features(X) @ self.weights
         return product
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is saved of it."""
+        """Return what is saved of it."""
         spread = np.array([self._anchors.spread])
         return {"anchors": self._anchors.anchors, "spread": spread, "weights": self.weights}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Kernel:
-        """The function that was saved."""
+        """Return the function that was saved."""
         return cls(Anchors(arrays["anchors"], float(arrays["spread"][0])), arrays["weights"])
 
 
 def _squares(X: NDArray[np.float32], anchors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, a) squared distances."""
-    centre = anchors.mean(axis=0)  # near the points, so that little is lost where large numbers cancel
+    """Return (n, a) squared distances."""
+    centre = anchors.mean(axis=0)  # subtracted, so that large numbers do not cancel
     X, anchors = X - centre, anchors - centre
     squares: NDArray[np.float32] = (X**2).sum(axis=1)[:, None] - 2 * (X @ anchors.T) + (anchors**2).sum(axis=1)
     return np.maximum(squares, 0, out=squares)

@@ -1,8 +1,8 @@
-"""The loss of Lin:Lin and Lin:V on pairs, as a table: an inner product of codes takes few values.
+"""The pair loss of Lin:Lin and Lin:V (Neyshabur et al., 2013), tabulated: inner products of codes take few values.
 
     s  +1 for a similar pair, -1 for another
-    y  u.v, the inner product of a query's code and a database point's: a whole number from -c to c
-    theta  the threshold that parts similar from dissimilar inner products
+    y  u.v, the inner product of a query's code and a database point's: an integer from -c to c
+    theta  the threshold between similar and dissimilar inner products
 
     loss(s, y) = w(s) sqrt(log(1 + exp(-s (y - theta)))),  w .7 for similar pairs and .3 for others
 
@@ -22,14 +22,21 @@ SIMILAR, DISSIMILAR = 0.7, 0.3
 
 
 def loss(similar: NDArray[np.bool_], y: Doubles, theta: float) -> Doubles:
-    """The loss of pairs of these inner products."""
+    """Return the loss of pairs with these inner products."""
     s = np.where(similar, 1.0, -1.0)
     weighted: Doubles = np.where(similar, SIMILAR, DISSIMILAR) * np.sqrt(np.logaddexp(0, -s * (y - theta)))
     return weighted
 
 
 def gains(similar: NDArray[np.bool_], y: Floats, bits: int, theta: float) -> Floats:
-    """M of pairs with these inner products of the other bits; looked up, not computed, pair by pair."""
+    """Return M of pairs, looked up in a table.
+
+    Args:
+        similar: Whether each pair is similar.
+        y: The inner products of the other bits.
+        bits: The code length.
+        theta: The threshold of the loss.
+    """
     values = np.arange(-bits - 1, bits + 2, dtype=np.float64)
     losses = np.stack([loss(np.full(len(values), kind), values, theta) for kind in (False, True)])  # (2, 2c + 3)
     table = np.zeros_like(losses, dtype=np.float32)
@@ -39,12 +46,12 @@ def gains(similar: NDArray[np.bool_], y: Floats, bits: int, theta: float) -> Flo
 
 
 def objective(similar: NDArray[np.bool_], y: Floats, theta: float, counts: Doubles) -> float:
-    """The mean loss of the pairs, a column counting for so many points."""
+    """Return the mean loss of the pairs; column k counts for `counts[k]` points."""
     return float((loss(similar, y.astype(np.float64), theta) @ counts).sum() / (len(y) * counts.sum()))
 
 
 def best_threshold(similar: NDArray[np.bool_], y: Floats, bits: int, theta: float, counts: Doubles) -> float:
-    """The theta of least loss on these pairs, among halves from -c to c and the one there is."""
+    """Return the theta of least loss on these pairs, among the multiples of 1/2 from -c to c and the current one."""
     cells = (y.astype(np.int64) + bits + (2 * bits + 1) * similar).ravel()
     weights = np.broadcast_to(counts, y.shape).ravel()
     pairs = np.bincount(cells, weights=weights, minlength=2 * (2 * bits + 1)).reshape(2, -1)

@@ -1,4 +1,4 @@
-"""Linear hash functions, and the ridge regression that fits them to given codes."""
+"""Ridge regression, the linear hash functions it fits, and the moments and principal axes of features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..arrays import Floats, Signs
 
 Doubles = NDArray[np.float64]
 
-_BLOCK = 4096  # points standardised at a time
+_BLOCK = 4096  # points standardized at a time
 
 
 class Linear:
@@ -26,30 +26,33 @@ class Linear:
         self.width = len(weights)
 
     def outputs(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(n, c)."""
+        """Return (n, c) outputs."""
         product: NDArray[np.float32] = X @ self.weights + self.offset
         return product
 
     @classmethod
-    def joined(cls, parts: Sequence[Linear]) -> Linear:
-        """The bits of all parts, in order."""
+    def concatenate(cls, parts: Sequence[Linear]) -> Linear:
+        """Return one function with the bits of all parts, in order."""
         weights = np.concatenate([part.weights for part in parts], axis=1)
         return cls(weights, np.concatenate([part.offset for part in parts]))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is saved of it."""
+        """Return what is saved of it."""
         return {"weights": self.weights, "offset": self.offset}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Linear:
-        """The function that was saved."""
+        """Return the function that was saved."""
         return cls(arrays["weights"], arrays["offset"])
 
 
 def ridge_hash(X: NDArray[np.float32], signs: Signs, penalty: float) -> Linear:
-    """The linear function nearest to the codes in squares, over standardised features.
+    """Fit a linear hash function to codes by ridge regression on standardized features.
 
-    `penalty` is relative to the number of points: each standardised feature has n on the diagonal of the Gram matrix.
+    Args:
+        X: (n, d) features.
+        signs: (n, c) the codes.
+        penalty: Relative to n: each standardized feature has n on the diagonal of the Gram matrix.
     """
     mean, scale = moments(X)
     width, bits = X.shape[1], signs.shape[1]
@@ -63,12 +66,12 @@ def ridge_hash(X: NDArray[np.float32], signs: Signs, penalty: float) -> Linear:
 
 
 def solve_ridge(gram: Doubles, cross: Doubles, penalty: float) -> Doubles:
-    """W = (X'X + penalty I)^-1 X'Y, from X'X and X'Y."""
+    """Return W = (X'X + penalty I)^-1 X'Y, from X'X and X'Y."""
     return np.asarray(np.linalg.solve(gram + penalty * np.eye(len(gram)), cross), dtype=np.float64)
 
 
 def product(left: NDArray[Any], right: NDArray[Any]) -> Doubles:
-    """left' right in float64, a block of points at a time: float32 sums over many points drown a small penalty."""
+    """Return left' right in float64, block by block: float32 sums over many points would exceed a small penalty."""
     total = np.zeros((left.shape[1], right.shape[1]))
     for start in range(0, len(left), _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -77,7 +80,7 @@ def product(left: NDArray[Any], right: NDArray[Any]) -> Doubles:
 
 
 def moments(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The mean and the standard deviation of each feature; 1 for a feature that does not vary."""
+    """Return the mean and the standard deviation of each feature; 1 for a constant feature."""
     mean = X.mean(axis=0, dtype=np.float64)
     square = np.zeros(X.shape[1])
     for start in range(0, len(X), _BLOCK):
@@ -88,11 +91,11 @@ def moments(X: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.flo
 
 
 def principal_axes(X: NDArray[np.float32], count: int) -> tuple[NDArray[np.float32], Doubles, Doubles]:
-    """The mean, the (d, count) axes of largest variance, and the variance along each, largest first."""
+    """Return the mean, the (d, count) axes of largest variance, and the variance along each, largest first."""
     mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
     scatter = np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, len(X), _BLOCK):
-        block = (X[start : start + _BLOCK] - mean).astype(np.float64)  # squares of large features leave float32
+        block = (X[start : start + _BLOCK] - mean).astype(np.float64)  # squares of large features overflow float32
         scatter += block.T @ block
     variances, axes = np.linalg.eigh(scatter / len(X))
     return mean, axes[:, ::-1][:, :count], np.maximum(variances[::-1][:count], 0.0)

@@ -1,4 +1,4 @@
-"""Boosted trees as hash functions: one ensemble a bit, as in FastH, LFH and COSDISH (200 trees of depth 4)."""
+"""Boosted trees as hash functions: one ensemble per bit, as in FastH, LFH and COSDISH (200 trees of depth 4)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from ...errors import MissingExtraError
 from ..arrays import Signs
 
-_FEATURES = 128  # that a tree looks at, drawn anew for each, as FastH's do: of wide ones, faster and no worse
+_FEATURES = 128  # that a tree may split on, drawn for each tree, as in FastH: faster on wide features, and no worse
 
 
 class Trees:
-    """An ensemble a bit, or a constant for a bit that all training points share."""
+    """One ensemble per bit, or a constant for a bit that all training points share."""
 
     kind: ClassVar[str] = "trees"
 
     def __init__(self, boosters: list[Any], width: int) -> None:
-        self.boosters, self.width = boosters, width  # a lightgbm Booster, or +1.0/-1.0, a bit
+        self.boosters, self.width = boosters, width  # per bit, a lightgbm Booster or +1.0/-1.0
 
     def outputs(self, X: NDArray[np.float32]) -> NDArray[np.float64]:
-        """(n, c) log-odds of each bit."""
+        """Return (n, c) the log-odds of each bit."""
 
         def predict(booster: Any) -> NDArray[np.float64]:
             if isinstance(booster, float):
@@ -36,19 +36,19 @@ class Trees:
             return np.stack(list(pool.map(predict, self.boosters)), axis=1)
 
     @classmethod
-    def joined(cls, parts: Sequence[Trees]) -> Trees:
-        """The bits of all parts, in order."""
+    def concatenate(cls, parts: Sequence[Trees]) -> Trees:
+        """Return one function with the bits of all parts, in order."""
         return cls([booster for part in parts for booster in part.boosters], parts[0].width)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is saved of it: each ensemble in lightgbm's own text, as bytes."""
+        """Return what is saved of it: each ensemble in lightgbm's text format, as bytes."""
         texts = [str(b) if isinstance(b, float) else b.model_to_string() for b in self.boosters]
         saved = {f"bit_{k:04}": np.frombuffer(text.encode(), dtype=np.uint8) for k, text in enumerate(texts)}
         return saved | {"width": np.array([self.width])}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Trees:
-        """The function that was saved."""
+        """Return the function that was saved."""
         lightgbm = load_lightgbm()
         texts = [arrays[name].tobytes().decode() for name in sorted(arrays) if name != "width"]
         constants = {"1.0": 1.0, "-1.0": -1.0}
@@ -57,7 +57,7 @@ class Trees:
 
 
 class TreeFitter:
-    """Fits trees to bits of the same points; the bounds of the features' bins are found once for all of them."""
+    """Fit trees to bits of the same points; the bins of the features are computed once."""
 
     def __init__(self, X: NDArray[np.float32], *, trees: int, depth: int, seed: int) -> None:
         self._lightgbm, self._X, self._trees = load_lightgbm(), X, trees
@@ -72,13 +72,13 @@ class TreeFitter:
             "deterministic": True,
             "force_col_wise": True,
             "feature_pre_filter": False,
-            "num_threads": 1,  # several threads on one small bit mostly wait for each other
+            "num_threads": 1,  # several threads on one small bit mostly wait
             "verbosity": -1,
         }
         self._binned = self._lightgbm.Dataset(X, params=self._settings).construct()
 
     def __call__(self, signs: Signs) -> Trees:
-        """Trees that tell each bit's +1 from its -1; a thread a bit, as many bits at a time as there are cores."""
+        """Fit trees that predict each bit, with one thread per bit and as many bits at a time as there are cores."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return Trees(list(pool.map(self._fit, signs.T)), self._X.shape[1])
 
@@ -91,7 +91,7 @@ class TreeFitter:
 
 
 def load_lightgbm() -> Any:
-    """The module, or an error with the command that installs it."""
+    """Return the module. Raises MissingExtraError with the install command."""
     try:
         import lightgbm
     except ImportError:

@@ -1,4 +1,4 @@
-"""How the tests judge a fitted method, and small cases they share."""
+"""How the tests evaluate a fitted method, and small cases they share."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def all_signs(count: int) -> np.ndarray:
 
 
 def similarity(hot: np.ndarray) -> np.ndarray:
-    """(n, n) of 1 where two multi-hot rows share a label, 0 elsewhere: the matrix that the methods never hold."""
+    """(n, n) of 1 where two multi-hot rows share a label, 0 elsewhere: the matrix that the methods never build."""
     return (hot @ hot.T > 0).astype(float)
