@@ -23,7 +23,7 @@ from PIL import Image
 import adsh
 from adsh.data import ResizedDataset
 from adsh.data.images.files import ImageFiles
-from adsh.encoders.onnx import OnnxCoder
+from adsh.encoders.onnx import OnnxEncoder
 from adsh.export.onnx import export
 from adsh.hamming.bits import unpack
 
@@ -64,9 +64,9 @@ def rate(run: Callable[[], object], items: int, times: int) -> float:
     return round(items / min(seconds), 1)
 
 
-def in_batches(coder: OnnxCoder, paths: list[Path], size: int) -> None:
+def in_batches(encoder: OnnxEncoder, paths: list[Path], size: int) -> None:
     for start in range(0, len(paths), size):
-        coder.code([Image.open(path) for path in paths[start : start + size]])
+        encoder.encode([Image.open(path) for path in paths[start : start + size]])
 
 
 def measured(root: Path, paths: list[Path], mirror: bool, times: int) -> dict[str, object]:
@@ -76,8 +76,8 @@ def measured(root: Path, paths: list[Path], mirror: bool, times: int) -> dict[st
     seconds = time.perf_counter() - started
     files = ResizedDataset(ImageFiles(Path(), [str(path) for path in paths], None, name="pictures"), SIDE)
     pixels = files.__getitems__(range(len(files)))
-    coder, n = OnnxCoder(root / f"onnx-{mirror}"), len(paths)
-    outputs, coded = model.outputs(files), coder.code([Image.open(path) for path in paths])
+    encoder, n = OnnxEncoder(root / f"onnx-{mirror}"), len(paths)
+    outputs, coded = model.outputs(files), encoder.encode([Image.open(path) for path in paths])
     figures: dict[str, object] = {
         "export_seconds": round(seconds, 1),
         "model_MB": round(exported.bytes / 1e6, 1),
@@ -85,11 +85,11 @@ def measured(root: Path, paths: list[Path], mirror: bool, times: int) -> dict[st
         "bits_that_differ": int((unpack(model.encode(files), BITS) != unpack(coded.codes, BITS)).sum()),
         "torch network": rate(lambda: model.encode(pixels), n, times),
         "torch files": rate(lambda: model.encode(files), n, times),
-        "onnx network": rate(lambda: coder.code_inputs(pixels), n, times),
+        "onnx network": rate(lambda: encoder.encode_inputs(pixels), n, times),
     }
     for size in BATCHES:
-        figures[f"onnx files, {size} at once"] = rate(lambda size=size: in_batches(coder, paths, size), n, times)
-    coder.close()
+        figures[f"onnx files, {size} at once"] = rate(lambda size=size: in_batches(encoder, paths, size), n, times)
+    encoder.close()
     return figures
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import adsh
-from adsh.encoders.base import Coder
+from adsh.encoders.base import Encoder
+from adsh.serve.engine.limits import Limits
 from adsh.serve.engine.service import Service
 from adsh.serve.http.app import create_app
-from adsh.serve.limits import Limits
 
 BITS = 24
 
 
-class _NoCoder:
+class _NoEncoder:
     """Stands where the model is: nothing is coded here."""
 
     bits, fingerprint, vector_size, size = BITS, "", 0, 8
@@ -25,7 +25,7 @@ class _NoCoder:
 def description() -> dict[str, Any]:
     """The OpenAPI description of a service with a token."""
     with tempfile.TemporaryDirectory() as folder, adsh.open_index(Path(folder) / "index", bits=BITS) as index:
-        service = Service(cast(Coder, _NoCoder()), index, Limits(), model=Path(folder))
+        service = Service(cast(Encoder, _NoEncoder()), index, Limits(), model=Path(folder))
         return create_app(service, token="t").openapi()
 
 

@@ -108,13 +108,13 @@ sys.meta_path[:] = [Hide(finder) for finder in sys.meta_path]
 import importlib.util, tempfile
 import onnxruntime
 from adsh import open_index
-from adsh.onnx_coder import OnnxCoder
+from adsh.encoders.onnx import OnnxEncoder
 with tempfile.TemporaryDirectory() as folder, open_index(folder + "/index", bits=8) as index:
     index.add(["a"], __import__("numpy").zeros((1, 1), "uint8"))
 from adsh.cli.app import app
 verb = ["serve"] if importlib.util.find_spec("adsh.serve") else []
 if verb:
-    import adsh.serve.app
+    import adsh.serve.http.app
 app([*verb, "--help"], prog_name="adsh", standalone_mode=False)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)

@@ -7,7 +7,7 @@ import pytest
 
 import adsh as package
 from adsh.hamming.bits import bytes_for
-from adsh.search.query_parsing import conditions
+from adsh.search.query_parsing import parse_conditions
 
 from ..data.image_cases import random_images, save
 
@@ -79,7 +79,8 @@ def test_add_codes_new_items_by_the_network_or_by_their_labels_and_repeats_nothi
     assert item[0].code == model.encode(images)[0].tobytes()
     again = adsh("index", "add", index, "new", "--json").json
     assert (again["new"], again["already"], again["replaced"]) == (0, 10, 0)
-    by_label = adsh("index", "add", index, "new", "--by-label", "--again", "--json").json
+    assert (again["added"], again["skipped"]) == (0, 10)
+    by_label = adsh("index", "add", index, "new", "--by-label", "--reencode", "--json").json
     assert (by_label["new"], by_label["replaced"]) == (0, 10)
     with package.open_index(index) as opened:
         code = opened.get(["cat/60.jpg"])[0].code
@@ -95,7 +96,7 @@ def test_classes_that_were_never_trained_are_told(adsh, index, tmp_path):
     assert adsh("index", "add", index, "new").err == ""
     (tmp_path / "new/dog").rename(tmp_path / "new/wolf")
     told = adsh("index", "add", index, "new", "--prefix", "more/")
-    assert "note: the model was not trained on wolf: such items are coded poorly" in told.err
+    assert "note: the model was not trained on wolf: the codes of such items are poor" in told.err
     assert package.load("m").known_labels == ("cat", "dog")
 
 
@@ -104,7 +105,7 @@ def test_taking_out_what_is_not_there_is_told(adsh, index, refused):
     told = adsh("index", "remove", index, key, "cat/one.jpg")
     assert told.status == 0
     assert "note: there is no item with the key cat/one.jpg; keys look like " in told.err
-    assert "nothing was taken out" in refused("index", "remove", index, "a", "b", "c", "d")
+    assert "nothing was removed" in refused("index", "remove", index, "a", "b", "c", "d")
     assert "the key a, b, c and 1 more" in refused("index", "remove", index, "a", "b", "c", "d")
     assert adsh("index", "info", index, "--json").json["items"] == 53
 
@@ -113,19 +114,21 @@ def test_what_finds_nothing_by_a_slip_is_told(adsh, index, refused):
     picture = "new/cat/60.jpg"
     told = adsh("search", index, picture, "--where", "class=catt")
     assert "0 found" in told.out
-    assert "no item was seen with class=catt: there are cat, dog" in told.err
+    assert "no sampled item has class=catt: its values are cat, dog" in told.err
     assert (
-        "no item was seen with a field 'kind': there are class, file"
+        "no sampled item has the field 'kind': the fields are class, file"
         in adsh("search", index, picture, "--where", "kind=cat").err
     )
     assert adsh("search", index, picture, "--where", "class=dog", "--where", "file=x").err.count("note:") == 1
-    assert "name the index first, adsh search i new/cat/60.jpg" in refused("search", picture, index)
-    assert f"name the index first, adsh search INDEX {picture} {picture}" in refused("search", picture, picture)
+    assert "give the index first, adsh search i new/cat/60.jpg" in refused("search", picture, index)
+    assert f"give the index first, adsh search INDEX {picture} {picture}" in refused("search", picture, picture)
 
 
 def test_a_search_that_cannot_be_is_refused(adsh, index, refused):
     picture = "new/cat/60.jpg"
-    assert 'ranking=\'far\': choose "hamming" or "asymmetric"' in refused("search", index, picture, "--ranking", "far")
+    assert 'ranking=\'far\' is unknown: choose "hamming" or "asymmetric"' in refused(
+        "search", index, picture, "--ranking", "far"
+    )
     by_outputs = ("search", index, picture, "--radius", 2, "--ranking", "asymmetric")
     assert "a radius counts bits" in refused(*by_outputs)
     assert adsh("index", "build", "bare", "--model", "m", "--no-vectors").status == 0
@@ -226,7 +229,7 @@ def test_wrong_commands_are_answered_in_one_line(adsh, index, refused, tmp_path)
     assert "is not the one whose codes the index holds" in refused("search", "i3", "photos/cat/00.jpg")
     assert "is not the one whose codes the index holds" in refused("index", "add", "i3", "photos")
     (tmp_path / "m").rename(tmp_path / "gone")
-    assert "which is not there: give --model" in refused("search", index, "photos/cat/00.jpg")
+    assert "which does not exist: give --model" in refused("search", index, "photos/cat/00.jpg")
     assert adsh("search", index, "photos/cat/00.jpg", "--model", "gone").status == 0
 
 
@@ -251,7 +254,7 @@ def test_a_key_of_another_folder_is_not_overwritten(adsh, index, refused, tmp_pa
     ],
 )
 def test_conditions_read_as_they_are_typed(texts, expected):
-    assert conditions(texts) == expected
+    assert parse_conditions(texts) == expected
 
 
 def test_an_index_keeps_notes_and_gives_items_by_key(tmp_path):
@@ -280,7 +283,7 @@ def test_a_folder_becomes_an_index_with_a_model_that_never_saw_it(adsh, index, t
 def test_pictures_that_moved_are_followed_with_again(adsh, index, tmp_path, refused):
     adsh("index", "add", index, "new")
     (tmp_path / "new").rename(tmp_path / "moved")
-    assert "--again, if it has moved" in refused("index", "add", index, "moved")
+    assert "--reencode, if it has moved" in refused("index", "add", index, "moved")
     assert adsh("index", "add", index, "moved", "--again", "--json").json["replaced"] == 10
     with package.open_index(index) as opened:
         assert opened.get(["cat/60.jpg"])[0].metadata["file"] == str(tmp_path / "moved/cat/60.jpg")
@@ -288,7 +291,7 @@ def test_pictures_that_moved_are_followed_with_again(adsh, index, tmp_path, refu
 
 def test_a_slip_in_a_field_is_told_and_numbers_find_classes_of_that_name(adsh, index, tmp_path):
     slip = adsh("search", index, "photos/cat/00.jpg", "--where", "clas=cat")
-    assert "no item was seen with a field 'clas': there are class, file" in slip.err
+    assert "no sampled item has the field 'clas': the fields are class, file" in slip.err
     for at in range(12):
         save(tmp_path / "numbers" / str(at % 2) / f"{at}.png", picture(at % 2, at))
     trained = adsh("train", "numbers", "--network", "tiny", "--bits", 8, "--outer", 1, "--no-report", "--out", "n")
@@ -312,7 +315,7 @@ def test_a_stopped_ending_is_made_up_for_by_resume(adsh, photos, tmp_path, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("adsh.runs.pipeline.make", stopped)
+        patched.setattr("adsh.runs.pipeline.build_index", stopped)
         ended = adsh(*TRAIN)
     assert ended.status == 130
     assert "the model is saved: adsh train --resume --out m makes the rest" in ended.err

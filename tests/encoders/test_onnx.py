@@ -15,7 +15,7 @@ from PIL import Image
 
 import adsh
 from adsh.data.images.files import ImageFiles
-from adsh.encoders.onnx import OnnxCoder
+from adsh.encoders.onnx import OnnxEncoder
 from adsh.errors import InputError, MissingExtraError
 from adsh.export.onnx import export
 from adsh.hamming.bits import unpack
@@ -26,7 +26,7 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
 BITS = 12
-DOCS = Path(__file__).parent.parent / "docs" / "export.md"
+DOCS = Path(__file__).parents[2] / "docs" / "export.md"
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +45,8 @@ def model_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def coder(model_folder):
-    return OnnxCoder(model_folder / "photos-onnx", threads=2)
+def encoder(model_folder):
+    return OnnxEncoder(model_folder / "photos-onnx", threads=2)
 
 
 @pytest.fixture(scope="module")
@@ -77,87 +77,88 @@ def opened(path: Path) -> Image.Image:
     return Image.open(io.BytesIO(path.read_bytes()))  # as a server has it: no file is left open
 
 
-def test_pictures_get_the_codes_that_the_model_gives_their_files(model_folder, coder, pictures):
+def test_pictures_get_the_codes_that_the_model_gives_their_files(model_folder, encoder, pictures):
     model = adsh.load(model_folder / "photos-12bits", device="cpu")
     items, _ = items_for(model, ImageFiles(Path(), [str(path) for path in pictures], None, name="pictures"))
     wanted, (codes, vectors) = model.outputs(items), model.codes_and_features(items)
-    coded = coder.code([opened(path) for path in pictures])
-    np.testing.assert_allclose(coded.outputs, wanted, atol=1e-4)
-    differ = unpack(coded.codes, BITS) != unpack(codes, BITS)
+    encoding = encoder.encode([opened(path) for path in pictures])
+    np.testing.assert_allclose(encoding.outputs, wanted, atol=1e-4)
+    differ = unpack(encoding.codes, BITS) != unpack(codes, BITS)
     assert not (differ & (np.abs(wanted) >= 1e-4)).any()
-    np.testing.assert_allclose(coded.vectors, vectors, atol=1e-4)
+    np.testing.assert_allclose(encoding.vectors, vectors, atol=1e-4)
     assert len(np.unique(wanted.round(3), axis=0)) == len(pictures)
-    assert (coder.bits, coder.vector_size, coder.classes) == (BITS, vectors.shape[1], ("ash", "elm", "fir"))
-    assert coder.fingerprint == model_fingerprint(model_folder / "photos-12bits")
+    assert (encoder.bits, encoder.vector_size, encoder.classes) == (BITS, vectors.shape[1], ("ash", "elm", "fir"))
+    assert encoder.fingerprint == model_fingerprint(model_folder / "photos-12bits")
 
 
-def test_a_picture_gets_one_code_alone_and_among_others_and_from_several_threads(coder, pictures):
-    together = coder.code([opened(path) for path in pictures] * 4)  # more than one batch
+def test_a_picture_gets_one_code_alone_and_among_others_and_from_several_threads(encoder, pictures):
+    together = encoder.encode([opened(path) for path in pictures] * 4)  # more than one batch
     assert together.codes.shape == (4 * len(pictures), 2)
     assert together.codes.dtype == np.uint8
     with ThreadPoolExecutor(4) as pool:
-        alone = list(pool.map(lambda path: coder.code([opened(path)]), pictures))
+        alone = list(pool.map(lambda path: encoder.encode([opened(path)]), pictures))
     outputs = np.concatenate([one.outputs for one in alone])
     np.testing.assert_allclose(np.tile(outputs, (4, 1)), together.outputs, atol=1e-5)
 
 
-def test_no_pictures_give_no_codes(coder):
-    coded = coder.code([])
-    assert coded.codes.shape == (0, 2)
-    assert coded.outputs.shape == (0, BITS)
-    assert coded.vectors is not None
-    assert coded.vectors.shape == (0, coder.vector_size)
+def test_no_pictures_give_no_codes(encoder):
+    encoding = encoder.encode([])
+    assert encoding.codes.shape == (0, 2)
+    assert encoding.outputs.shape == (0, BITS)
+    assert encoding.vectors is not None
+    assert encoding.vectors.shape == (0, encoder.vector_size)
 
 
-def test_what_is_no_picture_is_refused_in_one_line(coder):
+def test_what_is_no_picture_is_refused_in_one_line(encoder):
     with pytest.raises(InputError, match="no image of a known format"):
-        coder.code([b"hello"])
+        encoder.encode([b"hello"])
     cut = io.BytesIO()
     Image.new("RGB", (300, 300)).save(cut, "PNG")
     with pytest.raises(InputError, match="broken image"):
-        coder.code([cut.getvalue()[:200]])
+        encoder.encode([cut.getvalue()[:200]])
     with pytest.raises(InputError, match="too long to be cropped"):
-        coder.code([Image.new("RGB", (600_000, 1))])
+        encoder.encode([Image.new("RGB", (600_000, 1))])
     with pytest.raises(InputError, match="takes 24 x 24 x 3 images, not features"):
-        coder.code_features(np.zeros((1, 4)))
+        encoder.encode_features(np.zeros((1, 4)))
     with pytest.raises(InputError, match="threads=0"):
-        OnnxCoder("nowhere", threads=0)
+        OnnxEncoder("nowhere", threads=0)
 
 
 def test_a_model_of_features_refuses_pictures_and_other_widths(blobs, tmp_path):
     features, labels = blobs
     adsh.ADSH(8, network="mlp", outer=1, progress=False).fit(features, labels, save_to=tmp_path / "model")
     export(tmp_path / "model", tmp_path / "onnx")
-    coder = OnnxCoder(tmp_path / "onnx", threads=1)
-    with pytest.raises(InputError, match="takes 8 features an item, not pictures: call code_features"):
-        coder.code([Image.new("RGB", (8, 8))])
+    encoder = OnnxEncoder(tmp_path / "onnx", threads=1)
+    with pytest.raises(InputError, match="takes 8 features an item, not images: call encode_features"):
+        encoder.encode([Image.new("RGB", (8, 8))])
     with pytest.raises(InputError, match=re.escape("the model takes numbers (n, 8)")):
-        coder.code_features(features[:, :5])
+        encoder.encode_features(features[:, :5])
     with pytest.raises(InputError, match="NaN"):
-        coder.code_features(np.full((1, 8), np.nan))
-    coder.close()
+        encoder.encode_features(np.full((1, 8), np.nan))
+    encoder.close()
     with pytest.raises(InputError, match="closed"):
-        coder.code_features(features)
+        encoder.encode_features(features)
 
 
 def test_images_that_are_not_square_must_have_the_shape_of_the_fit(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (30, 12, 20, 3), dtype=np.uint8)
     adsh.ADSH(8, network="tiny", outer=1, progress=False).fit(images, np.arange(30) % 2, save_to=tmp_path / "model")
     export(tmp_path / "model", tmp_path / "onnx")
-    coder = OnnxCoder(tmp_path / "onnx", threads=1)
-    assert coder.code([Image.fromarray(images[0])]).codes.shape == (1, 1)
+    encoder = OnnxEncoder(tmp_path / "onnx", threads=1)
+    assert encoder.encode([Image.fromarray(images[0])]).codes.shape == (1, 1)
     with pytest.raises(InputError, match="an image has 20 x 20 pixels, but the model was fitted on 12 x 20"):
-        coder.code([Image.new("RGB", (20, 20))])
+        encoder.encode([Image.new("RGB", (20, 20))])
 
 
-def test_coding_needs_no_torch_and_no_onnx(model_folder, pictures):
+def test_encoding_needs_no_torch_and_no_onnx(model_folder, pictures):
     script = f"""
 import sys
 for name in ("torch", "onnx", "onnxscript", "safetensors", "typer", "sklearn", "scipy"):
     sys.modules[name] = None  # any import of it fails
 from PIL import Image
-from adsh.onnx_coder import OnnxCoder
-print(OnnxCoder({str(model_folder / "photos-onnx")!r}, threads=1).code([Image.open({str(pictures[0])!r})]).codes.shape)
+from adsh.encoders.onnx import OnnxEncoder
+encoder = OnnxEncoder({str(model_folder / "photos-onnx")!r}, threads=1)
+print(encoder.encode([Image.open({str(pictures[0])!r})]).codes.shape)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -167,18 +168,18 @@ print(OnnxCoder({str(model_folder / "photos-onnx")!r}, threads=1).code([Image.op
 def test_a_missing_onnxruntime_is_told_with_the_command_that_adds_it(model_folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtraError, match="pip install onnxruntime"):
-        OnnxCoder(model_folder / "photos-onnx")
+        OnnxEncoder(model_folder / "photos-onnx")
 
 
-def test_the_code_of_the_documentation_runs(model_folder, pictures, coder, monkeypatch, capsys):
+def test_the_code_of_the_documentation_runs(model_folder, pictures, encoder, monkeypatch, capsys):
     """Its own preparation of a picture, with Pillow and onnxruntime alone, gives the code of this package."""
     monkeypatch.chdir(model_folder)
-    named = re.search(r'OnnxCoder\("([\w-]+)"\)', DOCS.read_text(encoding="utf-8"))
+    named = re.search(r'OnnxEncoder\("([\w-]+)"\)', DOCS.read_text(encoding="utf-8"))
     Path(named[1]).symlink_to("photos-onnx")  # as the page calls it
     Image.open(next(path for path in pictures if path.name == "rotated.jpg")).save(
         "cat.jpg", exif=Image.Exif(), quality=100
     )
-    wanted = coder.code([Image.open("cat.jpg")]).codes.tobytes().hex()
+    wanted = encoder.encode([Image.open("cat.jpg")]).codes.tobytes().hex()
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 2
     for block in blocks:

@@ -14,9 +14,9 @@ from torch import nn
 import adsh
 from adsh.config import Recipe
 from adsh.data import as_items
-from adsh.encoders.onnx import OnnxCoder
+from adsh.encoders.onnx import OnnxEncoder
 from adsh.errors import ExportError, FolderError, InputError
-from adsh.export.graph import Coding, NetworkOutputs, to_onnx
+from adsh.export.graph import EncodingGraph, NetworkOutputs, to_onnx
 from adsh.export.onnx import export
 from adsh.hamming.bits import pack, unpack
 from adsh.models.fingerprint import model_fingerprint
@@ -73,7 +73,7 @@ def lightened(network: nn.Module) -> nn.Module:
 
 def check_parity(network: nn.Module, shape: tuple[int, ...], mirror: bool) -> None:
     """The graph beside `coding.outputs`, in batches of 1 and 3."""
-    written, width = to_onnx(Coding(NetworkOutputs(network.eval(), mirror), BITS), shape)
+    written, width = to_onnx(EncodingGraph(NetworkOutputs(network.eval(), mirror), BITS), shape)
     session = onnxruntime.InferenceSession(written, providers=["CPUExecutionProvider"])
     for count in (1, 3):
         given = inputs_of(shape, count)
@@ -134,14 +134,14 @@ def test_a_saved_model_with_a_network_keeps_its_codes(name, blobs, tmp_path):
     model = adsh.ADSH(BITS, **options) if name == "adsh" else adsh.methods.create(name, bits=BITS, **options)
     model.fit(features, labels, save_to=tmp_path / "model")
     written = export(tmp_path / "model", tmp_path / "onnx")
-    coder = OnnxCoder(tmp_path / "onnx", threads=1)
-    coded = coder.code_features(features)
+    encoder = OnnxEncoder(tmp_path / "onnx", threads=1)
+    encoding = encoder.encode_features(features)
     clear = np.abs(model.outputs(features)) > 1e-4
-    differ = unpack(coded.codes, BITS) != unpack(model.encode(features), BITS)
+    differ = unpack(encoding.codes, BITS) != unpack(model.encode(features), BITS)
     assert not (differ & clear).any()
-    np.testing.assert_allclose(coded.vectors, model.codes_and_features(features)[1], atol=1e-4)
-    assert coder.fingerprint == model_fingerprint(tmp_path / "model")
-    assert coder.classes == ("0", "1", "2")
+    np.testing.assert_allclose(encoding.vectors, model.codes_and_features(features)[1], atol=1e-4)
+    assert encoder.fingerprint == model_fingerprint(tmp_path / "model")
+    assert encoder.classes == ("0", "1", "2")
     assert written.facts["method"] == name
 
 
@@ -151,20 +151,20 @@ def test_a_method_of_a_linear_function_or_a_kernel_keeps_its_codes(name, options
     model = adsh.methods.create(name, bits=8, progress=False, **options)
     model.fit(features, labels, save_to=tmp_path / "model")
     export(tmp_path / "model", tmp_path / "onnx")
-    coder = OnnxCoder(tmp_path / "onnx", threads=1)
-    coded = coder.code_features(features)
+    encoder = OnnxEncoder(tmp_path / "onnx", threads=1)
+    encoding = encoder.encode_features(features)
     real = model.hash_.outputs(features.astype(np.float32))
     clear = np.abs(real) > 1e-4 * np.abs(real).max()
-    assert np.array_equal(unpack(coded.codes, 8)[clear], np.sign(real)[clear])
-    assert coded.vectors is None
-    assert coder.vector_size == 0
+    assert np.array_equal(unpack(encoding.codes, 8)[clear], np.sign(real)[clear])
+    assert encoding.vectors is None
+    assert encoder.vector_size == 0
 
 
 def test_trees_are_refused_with_what_can_be_exported(blobs, tmp_path):
     features, labels = blobs
     model = adsh.methods.create("fasth", bits=4, progress=False)
     model.fit(features, labels, save_to=tmp_path / "model")
-    with pytest.raises(InputError, match="fasth codes by trees, which are not exported: models with a network"):
+    with pytest.raises(InputError, match="fasth encodes with trees, which cannot be exported: choose a method with a"):
         export(tmp_path / "model", tmp_path / "onnx")
     assert not (tmp_path / "onnx").exists()
 
@@ -191,7 +191,7 @@ def test_a_module_of_ones_own_is_exported_where_it_is_given(blobs, tmp_path):
     with pytest.raises(FolderError, match="a module of your own"):
         export(tmp_path / "model", tmp_path / "onnx")
     export(tmp_path / "model", tmp_path / "onnx", network=module)
-    assert OnnxCoder(tmp_path / "onnx", threads=1).code_features(features).vectors is None
+    assert OnnxEncoder(tmp_path / "onnx", threads=1).encode_features(features).vectors is None
 
 
 def test_a_damaged_or_foreign_folder_is_refused(saved, tmp_path):
@@ -200,19 +200,19 @@ def test_a_damaged_or_foreign_folder_is_refused(saved, tmp_path):
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    with pytest.raises(FolderError, match="is damaged, its digest is another: export or copy the model again"):
-        OnnxCoder(tmp_path / "onnx")
+    with pytest.raises(FolderError, match="is damaged \\(its digest differs\\): export or copy the model again"):
+        OnnxEncoder(tmp_path / "onnx")
     path.unlink()
     with pytest.raises(FolderError, match="has no model.onnx"):
-        OnnxCoder(tmp_path / "onnx")
+        OnnxEncoder(tmp_path / "onnx")
     (tmp_path / "onnx" / "export.json").write_text('{"format": "adsh-onnx", "format_version": 2}')
     with pytest.raises(FolderError, match="is of format adsh-onnx 2, not adsh-onnx 1"):
-        OnnxCoder(tmp_path / "onnx")
+        OnnxEncoder(tmp_path / "onnx")
     (tmp_path / "onnx" / "export.json").write_text("[]")
     with pytest.raises(FolderError, match="cannot be read"):
-        OnnxCoder(tmp_path / "onnx")
+        OnnxEncoder(tmp_path / "onnx")
     with pytest.raises(FolderError, match="has no export.json: give a folder that adsh export wrote"):
-        OnnxCoder(saved)
+        OnnxEncoder(saved)
 
 
 def test_the_graph_holds_no_paths_of_the_machine_that_made_it(saved, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adsh.errors import InputError
-from adsh.search.query_parsing import conditions, open_queries
+from adsh.search.query_parsing import open_queries, parse_conditions
 
 from ..data.image_cases import random_images, save
 
@@ -30,11 +30,11 @@ def test_what_cannot_be_asked_with_is_told(tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     for given, said in (
         (["nowhere.png"], "nowhere.png does not exist"),
-        (["folder"], "folder is a folder: give pictures"),
-        (["cat.png", "four.npy"], "ask with one kind at a time"),
-        (["no.npy"], "no.npy is no NumPy file of numbers"),
+        (["folder"], "folder is a folder: give images"),
+        (["cat.png", "four.npy"], "give one kind at a time"),
+        (["no.npy"], "no.npy is not a NumPy file of numbers"),
         (["text.npy"], "holds <U1 of shape (1,)"),
-        (["four.npy", "five.npy"], "unlike shapes"),
+        (["four.npy", "five.npy"], "different shapes"),
     ):
         with pytest.raises(InputError) as problem:
             open_queries(given)
@@ -42,12 +42,12 @@ def test_what_cannot_be_asked_with_is_told(tmp_path, monkeypatch):
 
 
 def test_conditions_are_read_as_people_write_them():
-    assert conditions([]) is None
-    assert conditions(["class=cat", "year>=2000", "year < 2010"]) == {
+    assert parse_conditions([]) is None
+    assert parse_conditions(["class=cat", "year>=2000", "year < 2010"]) == {
         "class": {"eq": "cat"},
         "year": {"ge": 2000, "lt": 2010},
     }
-    assert conditions(["class!=7"]) == {"class": {"not_in": [7, "7"]}}  # the number, and the name of a class
+    assert parse_conditions(["class!=7"]) == {"class": {"not_in": [7, "7"]}}  # the number, and the name of a class
     for wrong, said in ((["cat"], "give FIELD=VALUE"), (["a=1", "a=2"], "is given twice")):
         with pytest.raises(InputError, match=said):
-            conditions(wrong)
+            parse_conditions(wrong)

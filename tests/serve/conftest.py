@@ -20,9 +20,8 @@ from PIL import Image
 
 import adsh
 from adsh.data import ResizedDataset, open_source
-from adsh.encoders.base import open_coder
-from adsh.encoders.encoding import Coded
-from adsh.serve.limits import Limits
+from adsh.encoders.base import Encoding, open_encoder
+from adsh.serve.engine.limits import Limits
 
 from .. import forked
 
@@ -78,12 +77,12 @@ def made(tmp_path_factory) -> Made:
 
 
 @pytest.fixture(scope="session")
-def coder(made):
-    return open_coder(made.model)
+def encoder(made):
+    return open_encoder(made.model)
 
 
 class Blank:
-    """A coder that notes how many pictures each pass had, and may be held up."""
+    """An encoder that records how many images each pass had, and may be held up."""
 
     bits, fingerprint, vector_size, size = 24, "", 0, 8
 
@@ -92,18 +91,18 @@ class Blank:
         self.go = threading.Event()
         self.go.set()
 
-    def code(self, images) -> Coded:
+    def encode(self, images) -> Encoding:
         assert self.go.wait(20)
         self.passes.append(len(images))
         outputs = np.ones((len(images), 24), dtype=np.float32)
-        return Coded(np.packbits(outputs > 0, axis=1), outputs, None)
+        return Encoding(np.packbits(outputs > 0, axis=1), outputs, None)
 
     def close(self) -> None:
         pass
 
 
 @pytest.fixture
-def start(made, coder, tmp_path):
+def start(made, encoder, tmp_path):
     """start(token=…, limits=…) gives a client of an app on an index of its own."""
     from starlette.testclient import TestClient
 
@@ -112,11 +111,11 @@ def start(made, coder, tmp_path):
 
     opened = []
 
-    def started(*, limits: Limits | None = None, with_coder: Any = None, images: Path | None = None, **options: Any):
+    def started(*, limits: Limits | None = None, with_encoder: Any = None, images: Path | None = None, **options: Any):
         index = tmp_path / f"index{len(opened)}"
         shutil.copytree(made.index, index)
         service = Service(
-            with_coder or coder, adsh.open_index(index), limits or Limits(), model=made.model, images=images
+            with_encoder or encoder, adsh.open_index(index), limits or Limits(), model=made.model, images=images
         )
         app = create_app(service, **options)
         client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)

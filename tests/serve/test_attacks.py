@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from adsh.index.filters import Filter
-from adsh.serve.schemas import count_values
+from adsh.serve.engine.service import count_values
 
 from .conftest import png
 
@@ -44,7 +44,7 @@ def test_a_picture_that_is_a_line_is_refused_by_its_header(api):
     started = time.perf_counter()
     answer = api.post("/v1/encode", files={"image": file.getvalue()})
     assert answer.status_code == 422
-    assert "1 x 2,000,000 pixels, too long to be cut to a square: crop it" in answer.json()["detail"]
+    assert "1 x 2,000,000 pixels, too long to be cropped to a square: crop it" in answer.json()["detail"]
     assert time.perf_counter() - started < 5
 
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import adsh
-from adsh.serve.limits import Limits
+from adsh.serve.engine.limits import Limits
 
 from .conftest import png
 
@@ -226,13 +226,13 @@ def test_info_tells_what_the_page_needs(start):
     json.dumps(told, allow_nan=False)
 
 
-def test_a_picture_may_be_stored_where_the_index_has_no_vectors(start, made, tmp_path, coder):
+def test_a_picture_may_be_stored_where_the_index_has_no_vectors(start, made, tmp_path, encoder):
     from starlette.testclient import TestClient
 
     from adsh.serve.engine.service import Service
     from adsh.serve.http.app import create_app
 
-    service = Service(coder, adsh.open_index(tmp_path / "bare", bits=24), Limits(), model=made.model)
+    service = Service(encoder, adsh.open_index(tmp_path / "bare", bits=24), Limits(), model=made.model)
     with TestClient(create_app(service), base_url="http://localhost") as api:
         assert api.put("/v1/items/a", files={"image": png()}).status_code == 201
         assert api.post("/v1/search", files={"image": png()}).json()["reranked"] is False

@@ -203,8 +203,8 @@ def test_the_service_needs_no_torch_of_its_own():
     code = (
         "import sys\nsys.modules['torch'] = None\n"
         "import adsh.serve.http.app, adsh.serve.run, adsh.cli.serve, adsh.client\n"
-        "from adsh.encoders.base import open_coder\nfrom pathlib import Path\n"
-        "try:\n    open_coder(Path('none'), 'onnx')\n"
+        "from adsh.encoders.base import open_encoder\nfrom pathlib import Path\n"
+        "try:\n    open_encoder(Path('none'), 'onnx')\n"
         "except Exception as problem:\n    assert 'torch' not in str(problem)\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from adsh.errors import FolderError, InputError
+from adsh.serve.engine.limits import Limits
 from adsh.serve.http.api_page import page
-from adsh.serve.limits import Limits
 from adsh.serve.middleware.security import check_token, is_loopback
 
 from .. import forked

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import adsh
-from adsh.serve.limits import Limits
+from adsh.serve.engine.limits import Limits
 from tests.cli.conftest import adsh as command  # noqa: F401  # a fixture
 
 from .conftest import Blank, png
@@ -63,7 +63,7 @@ def test_a_search_by_picture_is_that_of_adsh_search(api, made, command):  # noqa
             assert [(m["key"], m["distance"]) for m in answer["matches"]] == [(m["key"], m["distance"]) for m in right]
 
 
-def test_encode_gives_the_code_of_adsh_encode(api, made, coder):
+def test_encode_gives_the_code_of_adsh_encode(api, made, encoder):
     path = next(made.photos.rglob("*.png"))
     answer = api.post("/v1/encode", files={"image": path.read_bytes()}).json()
     model = adsh.load(made.model)
@@ -73,7 +73,7 @@ def test_encode_gives_the_code_of_adsh_encode(api, made, coder):
     assert [value >= 0 for value in answer["outputs"]] == np.unpackbits(
         np.frombuffer(bytes.fromhex(answer["code"]), dtype=np.uint8)
     ).astype(bool).tolist()  # fmt: skip
-    assert coder.bits == answer["bits"] == len(answer["outputs"])
+    assert encoder.bits == answer["bits"] == len(answer["outputs"])
 
 
 def test_a_key_finds_itself_first_and_orders_ties_by_its_vector(api):
@@ -113,7 +113,7 @@ def test_answers_do_not_tell_where_things_lie(api, made):
         ({"code": "a1b2cx"}, "code='a1b2cx': "),
         ({"code": " a1b2c3 "}, "code="),
         ({"code": 7}, "code=7: "),
-        ({"code": "a1b2c3", "k": 0}, "k=0: expected a whole number from 1: give how many matches you want"),
+        ({"code": "a1b2c3", "k": 0}, "k=0: expected a whole number from 1: give how many matches to return"),
         ({"code": "a1b2c3", "k": 1001}, "k=1001: at most 1000"),
         ({"code": "a1b2c3", "k": "10"}, "k='10': "),
         ({"code": "a1b2c3", "k": 1.5}, "k=1.5: "),
@@ -229,7 +229,7 @@ def ask_at_once(api, blank, count):
 
 def test_pictures_that_come_together_go_through_the_network_together(start):
     blank = Blank()
-    answers = ask_at_once(start(with_coder=blank, limits=Limits(max_batch=8)), blank, 24)
+    answers = ask_at_once(start(with_encoder=blank, limits=Limits(max_batch=8)), blank, 24)
     assert {answer.status_code for answer in answers} == {200}
     assert sum(blank.passes) == 24
     assert len(blank.passes) <= 4
@@ -238,7 +238,7 @@ def test_pictures_that_come_together_go_through_the_network_together(start):
 
 def test_a_full_queue_says_when_to_come_back(start):
     blank = Blank()
-    answers = ask_at_once(start(with_coder=blank, limits=Limits(max_queue=4, max_batch=2)), blank, 10)
+    answers = ask_at_once(start(with_encoder=blank, limits=Limits(max_queue=4, max_batch=2)), blank, 10)
     refused = [answer for answer in answers if answer.status_code == 429]
     assert sorted(answer.status_code for answer in answers) == [200] * 4 + [429] * 6
     assert {answer.headers["retry-after"] for answer in refused} == {"1"}
@@ -247,7 +247,7 @@ def test_a_full_queue_says_when_to_come_back(start):
 
 def test_what_takes_too_long_is_given_up(start):
     blank = Blank()
-    api = start(with_coder=blank, limits=Limits(max_seconds=0.2))
+    api = start(with_encoder=blank, limits=Limits(max_seconds=0.2))
     blank.go.clear()
     answer = api.post("/v1/encode", files={"image": png()})
     blank.go.set()

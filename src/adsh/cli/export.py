@@ -15,36 +15,36 @@ EXAMPLE = "adsh export photos-48bits --format onnx --out photos-onnx"
 
 def command(
     model: Model,
-    format: Annotated[str, typer.Option(help="onnx.")] = "onnx",
+    format: Annotated[str, typer.Option(help="The format: onnx.")] = "onnx",
     out: Annotated[Path | None, typer.Option(help="The folder to write.  [default: MODEL-onnx]")] = None,
     json: Json = False,
 ) -> None:
-    """Write a model's network for runtimes without torch.
+    """Export a model to ONNX, for use without torch.
 
-    The folder holds model.onnx (items to real outputs, packed codes and features, any number at once) and export.json,
-    which says how pictures are to be prepared. It is checked with onnxruntime against the model before it is written.
+    The folder gets model.onnx (a batch of items to real-valued outputs, packed codes and features) and export.json,
+    which says how to prepare images. onnxruntime's results are compared with the model's before anything is written.
     """
     from ..export.onnx import export
 
     out = out or model.resolve().with_name(f"{model.resolve().name}-{format}")
     written = export(model, out, format=format)
-    told = written.facts
+    exported = written.facts
     if json:
-        as_json({"folder": str(out), **told, "bytes": written.bytes, "seconds": round(written.seconds, 3)})
+        as_json({"folder": str(out), **exported, "bytes": written.bytes, "seconds": round(written.seconds, 3)})
         return
-    outputs = ", ".join(f"{name} {_shape(one)}" for name, one in told["outputs"].items())
+    outputs = ", ".join(f"{name} {_shape(tensor)}" for name, tensor in exported["outputs"].items())
     facts(
         {
             "folder": f"{out}: model.onnx, {written.bytes / 1e6:,.1f} MB, and export.json; in {written.seconds:.1f} s",
-            "input": f"{told['input']['name']} {_shape(told['input'])}",
+            "input": f"{exported['input']['name']} {_shape(exported['input'])}",
             "outputs": outputs,
-            "checked": f"onnxruntime and the model differ by at most {told['largest_difference']:.1e}; codes are equal",
-            "use": f'adsh.encoders.onnx.OnnxCoder("{out}") in Python, or any ONNX runtime: see docs/export.md',
+            "checked": f"outputs differ from the model's by at most {exported['largest_difference']:.1e}; equal codes",
+            "use": f'adsh.encoders.onnx.OnnxEncoder("{out}") in Python, or any ONNX runtime: see docs/export.md',
         }
     )
 
 
-def _shape(one: dict[str, object]) -> str:
-    sides = one["shape"]
+def _shape(tensor: dict[str, object]) -> str:
+    sides = tensor["shape"]
     assert isinstance(sides, list)
-    return f"{one['type']} ({', '.join(map(str, sides))})"
+    return f"{tensor['type']} ({', '.join(map(str, sides))})"

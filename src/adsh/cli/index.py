@@ -1,4 +1,4 @@
-"""`adsh index`: make an index, put items in, take them out, and see that it is whole."""
+"""`adsh index`: build an index, add and remove items, and check it."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from .flags import Device, Json, Labels, Root, SkipBad, Workers
 from .show import ReadingBar, Stopped, as_json, facts, say
 
 if TYPE_CHECKING:
-    from ..search.ingest import Put
+    from ..search.ingest import IngestResult
+
+_STOPPED = "stopped; the items added so far are kept: repeat the command to continue"
 
 app = typer.Typer(name="index", add_completion=False, rich_markup_mode=None)
 
 Location = Annotated[
     str, typer.Argument(metavar="INDEX", help="The index: a folder, postgresql://… or milvus+http://…")
 ]
-ModelFolder = Annotated[Path | None, typer.Option(help="The model's folder.  [default: the one the index notes]")]
+ModelFolder = Annotated[Path | None, typer.Option(help="The model's folder.  [default: the one stored in the index]")]
 Vectors = Annotated[
     bool,
-    typer.Option(
-        help="Keep the network's features, 64 bytes an item, to order what has one code. Every image is read for it."
-    ),
+    typer.Option(help="Store the network's features, 64 bytes an item, to order ties. Every image is read for that."),
 ]
 
 
 @app.callback(invoke_without_command=True, epilog="Example:  adsh index build photos.index --model photos-48bits")
 def index(context: typer.Context) -> None:
-    """Make an index, put items in and take them out.
+    """Build an index, add and remove items.
 
-    `adsh train` makes one of pictures by itself, in the model's folder; the model's folder may be given for it.
+    `adsh train` builds one of image collections, in the model's folder; give that folder to use it.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -45,74 +45,78 @@ def index(context: typer.Context) -> None:
 def build(
     location: Location,
     model: Annotated[Path, typer.Option(help="The model's folder.")],
-    data: Annotated[str | None, typer.Option(help="What it was trained on, where its run does not say.")] = None,
+    data: Annotated[str | None, typer.Option(help="The source it was trained on, if its run does not say.")] = None,
     root: Root = None,
     labels: Labels = None,
     vectors: Vectors = True,
     device: Device = None,
     json: Json = False,
 ) -> None:
-    """Make an index of the database that a model learned.
+    """Index the database that a model was trained on.
 
-    Items have the codes that were learned, the keys of their source, and metadata that leads back to their pictures.
+    Items get the codes that were learned, the keys of their source, and metadata that leads back to their images.
     """
     from ..runs.evaluate import open_run
     from ..runs.run_dir import RunFolder
-    from ..search.ingest import make
+    from ..search.ingest import IndexSource, build_index
 
     judged = open_run(model, data=data, root=root, labels=labels, device=device, to_judge=False)
     trained = RunFolder(model).read_run().get("train", {})
     source, root = (data, root) if data else (trained["source"], root or trained.get("root"))
     try:
-        with closing(ReadingBar("putting in")) as bar:
-            put = make(model, location, judged, source, root, vectors=vectors, report=bar)
+        with closing(ReadingBar("indexing")) as bar:
+            database = IndexSource(source, root, judged.database)
+            result = build_index(location, model, judged.model, database, vectors=vectors, progress=bar)
     except KeyboardInterrupt:
-        raise Stopped("stopped; what was put in is kept: repeat the command to go on") from None
-    _tell(location, put, json)
+        raise Stopped(_STOPPED) from None
+    _report(location, result, json)
 
 
 @app.command(epilog="Example:  adsh index add photos.index new-photos/")
 def add(
     location: Location,
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE…", help="Folders, pictures, lists, arrays or names.")],
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE…", help="Folders, images, lists, arrays or names.")],
     model: ModelFolder = None,
     root: Root = None,
     labels: Labels = None,
     by_label: Annotated[
-        bool, typer.Option("--by-label", help="Code items by their labels, as training would, not by their pictures.")
+        bool, typer.Option("--by-label", help="Encode items by their labels, as training does, not by their images.")
     ] = False,
-    vectors: Annotated[bool | None, typer.Option(help="The same as for build.  [default: as the index has it]")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Code those anew that are there already.")] = False,
-    prefix: Annotated[str, typer.Option(help="What the keys begin with: new/ keeps two folders apart.")] = "",
+    vectors: Annotated[
+        bool | None, typer.Option(help="Store features, as for build.  [default: if the index has them]")
+    ] = None,
+    reencode: Annotated[
+        bool, typer.Option("--reencode", "--again", help="Encode and replace items that are in the index already.")
+    ] = False,
+    prefix: Annotated[str, typer.Option(help="What the keys start with: new/ keeps two folders apart.")] = "",
     skip_bad: SkipBad = None,
     workers: Workers = None,
     device: Device = None,
     json: Json = False,
 ) -> None:
-    """Put new items in, without training anew.
+    """Add new items, without training again.
 
-    The network codes them or, with --by-label, what they are called. What is there already is left, so that an
-    interrupted command goes on when it is repeated.
+    The network encodes them or, with --by-label, their labels decide their codes. Items that are in the index already
+    are skipped, so an interrupted command continues when it is repeated.
     """
     from ..index.locate import open_existing
-    from ..search.ingest import Put, Source, model_of, open_for
-    from ..search.ingest import add as put_in
+    from ..search.index_model import load_model_of, open_for_model
+    from ..search.ingest import IndexSource, IngestOptions, IngestResult, ingest
 
-    opened = [Source.of(name, root, labels) for name in sources]
-    with open_existing(location) if model is None or Path(location).exists() else open_for(location, model) as index:
-        loaded = model_of(index, model, device)
-        keep = index.has_vectors if vectors is None else vectors
-        total = Put(0, 0, 0, [], 0.0)
+    opened = [IndexSource.open(name, root, labels) for name in sources]
+    exists = model is None or Path(location).exists()
+    with open_existing(location) if model is None or exists else open_for_model(location, model) as index:
+        loaded = load_model_of(index, model, device)
+        keep_vectors = index.has_vectors if vectors is None else vectors
+        options = IngestOptions(by_label, keep_vectors, reencode, prefix, bool(skip_bad), workers)
+        total = IngestResult(0, 0, 0, [], 0.0)
         try:
             for source in opened:
-                with closing(ReadingBar("putting in")) as bar:
-                    total += put_in(
-                        index, loaded, source, by_label=by_label, vectors=keep, again=again, prefix=prefix,
-                        skip_bad=bool(skip_bad), workers=workers, report=bar,
-                    )  # fmt: skip
+                with closing(ReadingBar("indexing")) as bar:
+                    total += ingest(index, loaded, source, options, bar)
         except KeyboardInterrupt:
-            raise Stopped("stopped; what was put in is kept: repeat the command to go on") from None
-    _tell(location, total, json)
+            raise Stopped(_STOPPED) from None
+    _report(location, total, json)
 
 
 @app.command(epilog="Example:  adsh index remove photos.index cat/001.jpg")
@@ -123,55 +127,55 @@ def remove(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Take items out by their keys.
+    """Remove items by their keys.
 
-    A key is what `adsh search` shows: the path below the folder that was put in. Status 2 where none is there.
+    A key is what `adsh search` shows: the path below the folder that was added. Exit status 2 if no key exists.
     """
     from ..errors import InputError
     from ..index.locate import open_existing
 
-    given = [key for key in keys or [] if key != "-"]
+    listed = [key for key in keys or [] if key != "-"]
     if keys and "-" in keys:
-        given += [line.rstrip("\n") for line in sys.stdin if line.strip()]
-    if not given:
-        raise InputError("no key is given: name the items to take out, or - to read keys from standard input")
+        listed += [line.rstrip("\n") for line in sys.stdin if line.strip()]
+    if not listed:
+        raise InputError("no key is given: give the keys of the items to remove, or - to read them from standard input")
     with open_existing(location) as index:
-        keys = list(dict.fromkeys(given))
+        keys = list(dict.fromkeys(listed))
         missing = [key for key, item in zip(keys, index.get(keys), strict=True) if item is None]
         removed = index.remove(keys)
-        told = {"index": shown(location), "removed": removed, "not_there": len(missing), "items": len(index)}
+        summary = {"index": shown(location), "removed": removed, "not_there": len(missing), "items": len(index)}
         example = next((item.key for item in index.sample(1)), None)
     if missing:
         named = ", ".join(missing[:3]) + (f" and {len(missing) - 3:,} more" if len(missing) > 3 else "")
-        like = f"; keys look like {example}" if example is not None else ""
-        text = f"there is no item with the key {named}{like}"
+        hint = f"; keys look like {example}" if example is not None else ""
+        text = f"there is no item with the key {named}{hint}"
         if not removed:
-            raise InputError(f"{text}: nothing was taken out")
+            raise InputError(f"{text}: nothing was removed")
         say(f"note: {text}")
     if json:
-        as_json(told)
+        as_json(summary)
     else:
-        facts({name.replace("_", " "): value for name, value in told.items()})
+        facts({name.replace("_", " "): value for name, value in summary.items()})
 
 
 @app.command(epilog="Example:  adsh index info photos.index")
 def info(location: Location, json: Json = False) -> None:
-    """Say what an index holds, and how it is searched."""
+    """Show what an index holds, and how it is searched."""
     from ..index.locate import MODEL, open_existing
 
     with open_existing(location) as index:
-        told = {**index.info(), "model_folder": index.get_note(MODEL)}
+        summary = {**index.info(), "model_folder": index.get_note(MODEL)}
     if json:
-        as_json(told)
+        as_json(summary)
     else:
-        facts({name.replace("_", " "): _words(value) for name, value in told.items()})
+        facts({name.replace("_", " "): _format(value) for name, value in summary.items()})
 
 
 @app.command(epilog="Example:  adsh index verify photos.index")
 def verify(location: Location, json: Json = False) -> None:
-    """Read everything and say whether it is whole.
+    """Read all of an index and check it.
 
-    Status 2 where it is not.
+    Exit status 2 if it is damaged.
     """
     from ..errors import FolderError
     from ..index.locate import open_existing
@@ -181,89 +185,96 @@ def verify(location: Location, json: Json = False) -> None:
     if json:
         as_json({"index": shown(location), "items": items, "problems": problems})
     elif not problems:
-        print(f"{shown(location)} is whole: {items:,} items")
+        print(f"{shown(location)} is intact: {items:,} items")
     if problems:
         raise FolderError(f"{shown(location)}: {'; '.join(problems)}")
 
 
 @app.command(epilog="Example:  adsh index compact photos.index")
 def compact(location: Location, json: Json = False) -> None:
-    """Tidy what changes have left.
+    """Rewrite an index after many changes.
 
-    Opening and searching are fastest then; the files may grow by it.
+    Opening and searching are fastest then; the files may grow.
     """
     from ..index.locate import open_existing
 
     with open_existing(location) as index:
         before = index.info()["bytes"]
         index.compact()
-        told = {"index": shown(location), "items": len(index), "bytes_before": before, "bytes": index.info()["bytes"]}
+        summary = {
+            "index": shown(location),
+            "items": len(index),
+            "bytes_before": before,
+            "bytes": index.info()["bytes"],
+        }
     if json:
-        as_json(told)
+        as_json(summary)
     else:
-        facts({name.replace("_", " "): _words(value) for name, value in told.items()})
+        facts({name.replace("_", " "): _format(value) for name, value in summary.items()})
 
 
 @app.command(epilog="Example:  adsh index copy photos.index 'postgresql://me@host/photos?table=photos'")
 def copy(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The index to copy: a folder or an address.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Where to: an empty place, or an interrupted copy.")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The index to copy: a folder or a URL.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The copy: a new location, or an interrupted copy.")],
     json: Json = False,
 ) -> None:
-    """Copy an index to another place, of any kind.
+    """Copy an index to another location of any kind.
 
-    Both are asked the same afterwards, to see that they find the same. What is there already is left, so that an
-    interrupted command goes on when it is repeated.
+    Searches of both are compared afterwards. Items that were copied already are skipped, so an interrupted command
+    continues when it is repeated.
     """
-    from ..index.copy import copy as copied_to
+    from ..index.copy import copy as copy_index
 
     try:
         with closing(ReadingBar("copying")) as bar:
-            copied = copied_to(source, target, bar)
+            copied = copy_index(source, target, bar)
     except KeyboardInterrupt:
-        raise Stopped("stopped; what was copied is kept: repeat the command to go on") from None
-    told = {"from": shown(source), "to": shown(target), **asdict(copied), "seconds": round(copied.seconds, 2)}
+        raise Stopped("stopped; what was copied is kept: repeat the command to continue") from None
+    summary = {"from": shown(source), "to": shown(target), **asdict(copied), "seconds": round(copied.seconds, 2)}
     if json:
-        as_json(told)
+        as_json(summary)
         return
     facts(
         {
-            "from": told["from"],
-            "to": f"{told['to']}: {copied.items:,} items, {'with' if copied.vectors else 'without'} vectors",
-            "copied": f"{copied.new:,} new, {copied.already:,} there already; {copied.seconds:.1f} s",
-            "checked": f"the number of items, and {copied.searches} searches that both answer alike",
+            "from": summary["from"],
+            "to": f"{summary['to']}: {copied.items:,} items, {'with' if copied.vectors else 'without'} vectors",
+            "copied": f"{copied.new:,} new, {copied.already:,} skipped; {copied.seconds:.1f} s",
+            "checked": f"the number of items, and {copied.searches} searches with equal results",
         }
     )
 
 
-def _tell(location: str, put: Put, json: bool) -> None:
+def _report(location: str, result: IngestResult, json: bool) -> None:
+    """Print what was added; `new` and `already` are the former names of `added` and `skipped`."""
     from ..data.readable import as_records
     from ..index.locate import open_existing
 
     with open_existing(location) as index:
-        held = index.info()
-    told: dict[str, Any] = {
-        "index": shown(location), "items": held["items"], "new": put.new, "replaced": put.replaced,
-        "already": put.already, "bits": held["bits"], "distinct_codes": held["distinct_codes"],
-        "search": held["search"], "seconds": round(put.seconds, 2), "unreadable": as_records(put.unreadable),
+        info = index.info()
+    summary: dict[str, Any] = {
+        "index": shown(location), "items": info["items"], "added": result.added, "new": result.added,
+        "replaced": result.replaced, "skipped": result.skipped, "already": result.skipped, "bits": info["bits"],
+        "distinct_codes": info["distinct_codes"], "search": info["search"], "seconds": round(result.seconds, 2),
+        "unreadable": as_records(result.unreadable),
     }  # fmt: skip
     if json:
-        as_json(told)
+        as_json(summary)
         return
-    parts = [f"{put.new:,} new", *[f"{put.replaced:,} replaced"] * bool(put.replaced)]
-    parts += [f"{put.already:,} there already"] * bool(put.already)
-    parts += [f"{len(put.unreadable):,} cannot be read and are left out"] * bool(put.unreadable)
+    counts = [f"{result.added:,} added", *[f"{result.replaced:,} replaced"] * bool(result.replaced)]
+    counts += [f"{result.skipped:,} skipped"] * bool(result.skipped)
+    counts += [f"{len(result.unreadable):,} unreadable"] * bool(result.unreadable)
     facts(
         {
-            "index": f"{shown(location)}: {held['items']:,} items of {held['bits']} bits",
-            "put in": f"{', '.join(parts)}; {put.seconds:.1f} s",
-            "codes": f"{_words(held['distinct_codes'])} distinct; searched by {held['search']}",
+            "index": f"{shown(location)}: {info['items']:,} items of {info['bits']} bits",
+            "items": f"{', '.join(counts)}; {result.seconds:.1f} s",
+            "codes": f"{_format(info['distinct_codes'])} distinct; searched by {info['search']}",
             "next": f"adsh search {shown(location)} IMAGE",
         }
     )
-    for key, reason in put.unreadable:
+    for key, reason in result.unreadable:
         print(f"  {key}: {reason}")
 
 
-def _words(value: Any) -> str:
+def _format(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else "none" if value is None else str(value)

@@ -17,50 +17,61 @@ EXAMPLE = "adsh search photos.index cat.jpg -k 20 --html found.html"
 
 
 def command(
-    location: Annotated[str, typer.Argument(metavar="INDEX", help="The index: a folder or an address.")],
+    location: Annotated[str, typer.Argument(metavar="INDEX", help="The index: a folder or a URL.")],
     images: Annotated[
-        list[str], typer.Argument(metavar="IMAGE…", help="Pictures, or for a model of features .npy files of rows.")
+        list[str], typer.Argument(metavar="IMAGE…", help="Query images; for a model on features, .npy files.")
     ],
-    k: Annotated[int, typer.Option("-k", help="How many to find.")] = 10,
-    radius: Annotated[int | None, typer.Option(help="Only those within this Hamming distance.")] = None,
+    k: Annotated[int, typer.Option("-k", help="Number of matches for each query.")] = 10,
+    radius: Annotated[int | None, typer.Option(help="Only items within this Hamming distance.")] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only items with this metadata; also < <= > >= !=.")
     ] = None,
-    ranking: Annotated[str, typer.Option(metavar="hamming|asymmetric", help="What orders the items.")] = "hamming",
+    ranking: Annotated[
+        str,
+        typer.Option(
+            metavar="hamming|asymmetric",
+            help="How items are ordered: by differing bits, or by the network's real-valued outputs.",
+        ),
+    ] = "hamming",
     rerank: Annotated[
-        bool | None, typer.Option(help="Order what has one code by what it looks like.  [default: where it can be]")
+        bool | None, typer.Option(help="Order ties by visual similarity.  [default: where the index has vectors]")
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="The model's folder.  [default: the one the index notes]")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with the pictures here.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="The model's folder.  [default: the one stored in the index]")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the images to this file.")] = None,
     device: Device = None,
     json: Json = False,
 ) -> None:
-    """Find what is most like some pictures.
+    """Search an index by image.
 
-    The model's network codes each picture, and the index gives the nearest items with their distance in bits.
+    The model encodes each query, and the index returns the nearest items with their distance in bits.
     """
     from ..index.locate import open_existing
-    from ..search.ingest import find, model_of
+    from ..search.index_model import load_model_of
     from ..search.page import write_page
-    from ..search.query_parsing import conditions, open_queries
+    from ..search.query_parsing import open_queries, parse_conditions
+    from ..search.searcher import Searcher, SearchOptions, encode_queries
     from ..utils.files import check_parent
 
     _check_order(location, images)
-    wanted = conditions(where or [])
+    options = SearchOptions(k, radius, parse_conditions(where or []), ranking, rerank)
     if html is not None:
         check_parent(html)
     queries = open_queries(images)
     with open_existing(location) as index:
-        loaded = model_of(index, model, device)
+        loaded = load_model_of(index, model, device)
         started = time.perf_counter()
-        found = find(index, loaded, queries, k=k, radius=radius, where=wanted, ranking=ranking, rerank=rerank)
+        found = Searcher(index).search(encode_queries(loaded, queries), options)
         seconds = time.perf_counter() - started
         if html is not None:
             write_page(html, shown(location), queries, found, index.bits)
     answers: list[dict[str, Any]] = [
         {
             "query": key,
-            "matches": [{"key": m.key, "distance": m.distance, "metadata": m.metadata} for m in matches],
+            "matches": [
+                {"key": match.key, "distance": match.distance, "metadata": match.metadata} for match in matches
+            ],
         }
         for key, matches in zip(queries.keys[: len(queries)], found, strict=True)
     ]
@@ -72,8 +83,8 @@ def command(
         print(f"{answer['query']}: {len(answer['matches'])} found")
         if answer["matches"]:
             rows = [
-                (str(at), f"{m['distance']:g}", m["key"], _class(m["metadata"]))
-                for at, m in enumerate(answer["matches"], 1)
+                (str(rank), f"{match['distance']:g}", match["key"], _class(match["metadata"]))
+                for rank, match in enumerate(answer["matches"], 1)
             ]
             table(("", "distance", "key", "class"), rows)
     if html is not None:
@@ -81,11 +92,11 @@ def command(
 
 
 def _check_order(location: str, images: list[str]) -> None:
-    """The index is named first, and nobody knows that by heart."""
+    """Raise, with the right command, when an image is given in place of the index."""
     if Path(location).is_file():
         folders = [image for image in images if Path(image).is_dir()]
-        index, pictures = (folders[0], location) if folders else ("INDEX", " ".join([location, *images]))
-        raise InputError(f"{location} is a file: name the index first, adsh search {index} {pictures}")
+        index, queries = (folders[0], location) if folders else ("INDEX", " ".join([location, *images]))
+        raise InputError(f"{location} is a file: give the index first, adsh search {index} {queries}")
 
 
 def _class(metadata: dict[str, Any] | None) -> str:

@@ -241,8 +241,8 @@ def _shown(ready: Ready) -> dict[str, str]:
         shown["report"] = str(ready.page)
     if ready.put is not None:
         put = ready.put
-        before = ", there before" if not put.new else ""
-        shown["index"] = f"{ready.index}: {put.new + put.replaced + put.already:,} items{before}"
+        before = ", there before" if not put.added else ""
+        shown["index"] = f"{ready.index}: {put.added + put.replaced + put.skipped:,} items{before}"
     return shown
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image
 
 from ..encoders import onnx_package
-from ..encoders.base import Coder, open_coder
+from ..encoders.base import Encoder, open_encoder
 from ..errors import AdshError, InputError, MissingExtraError, ServerError, first_line
 from ..hamming.bits import bytes_for
 from ..index import Index
@@ -102,8 +102,8 @@ class _Actor:
         self._job = job
 
     @cached_property
-    def _encoder(self) -> Coder:  # not in the constructor, whose errors Ray would wrap in its own
-        return open_coder(Path(self._job.model), self._job.runtime, self._job.device)
+    def _encoder(self) -> Encoder:  # not in the constructor, whose errors Ray would wrap in its own
+        return open_encoder(Path(self._job.model), self._job.runtime, self._job.device)
 
     @cached_property
     def _output(self) -> ParquetCodes:
@@ -128,7 +128,7 @@ class _Actor:
         codes = [np.empty((0, bytes_for(self._job.bits)), dtype=np.uint8)]
         for batch in _batches(self._readable(number, unreadable), _BATCH):
             keys += [key for key, _ in batch]
-            codes.append(self._encoder.code([image for _, image in batch]).codes)
+            codes.append(self._encoder.encode([image for _, image in batch]).codes)
         self._output.write(number, keys, np.concatenate(codes), unreadable)
         return len(keys), unreadable
 

@@ -1,7 +1,7 @@
-"""Codes from a model exported to ONNX: what serving needs, with onnxruntime, NumPy and Pillow alone.
+"""Encode images or features with a model exported to ONNX. Needs only onnxruntime, NumPy and Pillow.
 
-A picture goes through the same decoding and resizing as everywhere in this package, so its code is the one that the
-model itself gives; `adsh export` checked the graph against it.
+Images are decoded and resized as everywhere in this package, so their codes equal those of the model itself;
+`adsh export` compared the two.
 """
 
 from __future__ import annotations
@@ -19,20 +19,28 @@ from ..data.images.resized import resize_image
 from ..data.reader_pool import in_order, worker_count
 from ..errors import FolderError, InputError, MissingExtraError, first_line
 from ..hamming.bits import bytes_for
-from .encoding import Coded
+from .base import Encoding
 from .onnx_package import CODES as CODES_OUTPUT
 from .onnx_package import FEATURES, INPUTS, OUTPUTS, About, read
 
 _BATCH = 32  # items that go through the network at once: activations of large images fill a small machine's memory
 
 
-class OnnxCoder:
-    """Codes pictures, or features, by the model in a folder that `adsh export` wrote.
+class OnnxEncoder:
+    """Encode images, or features, with the model in a folder that `adsh export` wrote.
 
-    threads    that decode pictures and work on one batch; one a core unless given
+    Several threads may call it at once.
 
-    Several threads may call it at once. Of the model it tells `bits`, `fingerprint` (as an index records it),
-    `vector_size` (0 for none), `size` (the side that pictures are brought to; 0 where they are not) and `classes`.
+    Args:
+        folder: The exported model.
+        threads: How many threads decode images and run one batch; one a core by default.
+
+    Attributes:
+        bits: Length of a code.
+        fingerprint: Identifies the model, as an index stores it.
+        vector_size: Width of the vectors; 0 for none.
+        size: The side that images are resized to; 0 where they are taken as they are.
+        classes: Names of the classes that the model was trained on.
     """
 
     def __init__(self, folder: str | Path, threads: int | None = None) -> None:
@@ -45,20 +53,20 @@ class OnnxCoder:
         self.vector_size, self.classes = self.about.vector_size, self.about.classes
         self.size = self.about.size or 0
 
-    def code(self, images: Sequence[Image.Image]) -> Coded:
-        """The codes of pictures, of any size; paths and the bytes of image files are taken too."""
-        shape = _picture_shape(self.about)
+    def encode(self, images: Sequence[Image.Image]) -> Encoding:
+        """Return the codes of images of any size; paths and the bytes of image files are accepted too."""
+        shape = _image_shape(self.about)
         inputs = np.empty((len(images), *shape), dtype=np.uint8)
         pixels = in_order(lambda image: self._pixels(image, shape), images, self._threads if len(images) > 1 else 0)
-        for at, one in enumerate(pixels):
-            inputs[at] = one
-        return self.code_inputs(inputs)
+        for row, image in enumerate(pixels):
+            inputs[row] = image
+        return self.encode_inputs(inputs)
 
-    def code_features(self, features: Any) -> Coded:
-        """The codes of (n, d) features, for a model that was fitted on such."""
+    def encode_features(self, features: Any) -> Encoding:
+        """Return the codes of (n, d) features, for a model that was fitted on features."""
         shape, array = self.about.shape, np.asarray(features)
         if len(shape) != 1:
-            raise InputError(f"the model takes {' x '.join(map(str, shape))} images, not features: give pictures")
+            raise InputError(f"the model takes {' x '.join(map(str, shape))} images, not features: call encode")
         if array.ndim != 2 or array.shape[1:] != shape or array.dtype.kind not in "biuf":
             raise InputError(
                 f"features have shape {array.shape} and type {array.dtype}: the model takes numbers (n, {shape[0]})"
@@ -66,10 +74,10 @@ class OnnxCoder:
         inputs = np.ascontiguousarray(array, dtype=np.float32)
         if not np.isfinite(inputs).all():
             raise InputError("features hold NaN, infinity or a value beyond float32: clean or scale them")
-        return self.code_inputs(inputs)
+        return self.encode_inputs(inputs)
 
     def close(self) -> None:
-        """Frees the model; nothing can be coded afterwards."""
+        """Free the model; nothing can be encoded afterwards."""
         self._session = None
 
     def _pixels(self, image: Any, shape: tuple[int, ...]) -> NDArray[np.uint8]:
@@ -83,11 +91,11 @@ class OnnxCoder:
             )
         return pixels
 
-    def code_inputs(self, inputs: NDArray[Any]) -> Coded:
-        """The codes of what the graph takes, made ready already."""
+    def encode_inputs(self, inputs: NDArray[Any]) -> Encoding:
+        """Return the codes of inputs of the graph: resized images, or features."""
         session = self._session
         if session is None:
-            raise InputError("this coder is closed: make another")
+            raise InputError("this encoder is closed: create another")
         names = [CODES_OUTPUT, OUTPUTS, *[FEATURES] * bool(self.vector_size)]
         batches = [
             session.run(names, {INPUTS: inputs[start : start + _BATCH]}) for start in range(0, len(inputs), _BATCH)
@@ -96,14 +104,21 @@ class OnnxCoder:
             widths = ((bytes_for(self.bits), np.uint8), (self.bits, np.float32), (self.vector_size, np.float32))
             batches = [[np.empty((0, width), dtype=kind) for width, kind in widths[: len(names)]]]
         codes, outputs, *features = (np.concatenate(parts) for parts in zip(*batches, strict=True))
-        return Coded(codes, outputs, features[0] if features else None)
+        return Encoding(codes, outputs, features[0] if features else None)
+
+    # The former names of these methods.
+    code, code_features, code_inputs = encode, encode_features, encode_inputs
 
 
-def _picture_shape(about: About) -> tuple[int, ...]:
+OnnxCoder = OnnxEncoder
+"""The former name of `OnnxEncoder`."""
+
+
+def _image_shape(about: About) -> tuple[int, ...]:
     if len(about.shape) != 3:
-        raise InputError(f"the model takes {about.shape[0]} features an item, not pictures: call code_features")
+        raise InputError(f"the model takes {about.shape[0]} features an item, not images: call encode_features")
     if about.shape[2] != 3:
-        raise InputError("the model takes grey images of one channel, and pictures have three: train it on pictures")
+        raise InputError("the model takes images of one channel, and image files have three: train it on RGB images")
     return about.shape
 
 
@@ -111,7 +126,7 @@ def _session(path: Path, threads: int) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise MissingExtraError("coding from ONNX needs onnxruntime: pip install onnxruntime") from None
+        raise MissingExtraError("encoding with an ONNX model needs onnxruntime: pip install onnxruntime") from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # cores are shared with decoding

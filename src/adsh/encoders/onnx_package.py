@@ -1,8 +1,8 @@
-"""A model exported to ONNX as a folder, and the JSON that tells how to use it. Needs no torch.
+"""The folder of a model exported to ONNX, and the JSON that says how to use it. Needs no torch.
 
 model.onnx    `inputs` to `outputs`, `codes` and, where the model has them, `features`
-export.json   bits, the model's fingerprint, how pictures become inputs, names of the classes, size and digest; facts
-report.json   the figures of the model's evaluation, where it was judged
+export.json   bits, the model's fingerprint, how to prepare images, names of the classes, size and digest; facts
+report.json   the results of the model's evaluation, if it was evaluated
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..utils.files import digest, find_whole
 FORMAT, FORMAT_VERSION = "adsh-onnx", 1
 MODEL, ABOUT = "model.onnx", "export.json"
 INPUTS, OUTPUTS, CODES, FEATURES = "inputs", "outputs", "codes", "features"
-PREPARATION = (  # of pictures, in words for whoever writes another client: data.images and data.sized do it here
+PREPARATION = (  # of images, for authors of other clients: data.images does it here
     "EXIF orientation applied",
     "transparency laid over white",
     "RGB of 8 bits a channel",
@@ -29,25 +29,25 @@ PREPARATION = (  # of pictures, in words for whoever writes another client: data
 
 @dataclass(frozen=True)
 class About:
-    """What export.json says, as far as coding needs it."""
+    """The part of export.json that encoding needs."""
 
     bits: int
     fingerprint: str
     shape: tuple[int, ...]  # of an input: (d,) float32, or (H, W, channels) uint8
-    size: int | None  # the side that pictures are brought to; None where inputs are not pictures of any size
+    size: int | None  # the side that images are resized to; None where inputs are not images of any size
     vector_size: int  # 0 where there are no features
     classes: tuple[str, ...]
 
 
 def describe(model: Path, facts: dict[str, Any]) -> str:
-    """The text of export.json for a model file and what is known of it."""
+    """Return the text of export.json for a model file and facts of the model."""
     file = {"bytes": model.stat().st_size, "sha256": digest(model)}
     record = {"format": FORMAT, "format_version": FORMAT_VERSION, **facts, "files": {model.name: file}}
     return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
 
 
 def read(folder: Path) -> tuple[Path, About]:
-    """The model file of an export and what is said of it, once both are known to be whole."""
+    """Return the model file of an export and its description, after checking that the file is intact."""
     folder = find_whole(folder)
     again = "export or copy the model again"
     try:
@@ -57,7 +57,7 @@ def read(folder: Path) -> tuple[Path, About]:
             raise FolderError(f"{folder / ABOUT} is of format {found}, not {FORMAT} {FORMAT_VERSION}: {again}")
         path, file = folder / MODEL, record["files"][MODEL]
         if path.stat().st_size != file["bytes"] or digest(path) != file["sha256"]:
-            raise FolderError(f"{path} is damaged, its digest is another: {again}")
+            raise FolderError(f"{path} is damaged (its digest differs): {again}")
         about = About(
             bits=int(record["bits"]),
             fingerprint=str(record["fingerprint"]),
@@ -77,16 +77,20 @@ def read(folder: Path) -> tuple[Path, About]:
 
 
 def is_export(folder: Path) -> bool:
-    """Whether the folder is one that adsh export wrote."""
+    """Whether `adsh export` wrote this folder."""
     return (find_whole(folder) / ABOUT).is_file()
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
-    """What an export tells people of its model; FolderError where it is none."""
+    """Return facts of the model of an export, for people.
+
+    Raises:
+        FolderError: The folder is not an export.
+    """
     path = find_whole(folder) / ABOUT
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        told = record.get("model") or {name: record[name] for name in ("method", "bits", "network") if record[name]}
-        return dict(told)
+        facts = record.get("model") or {name: record[name] for name in ("method", "bits", "network") if record[name]}
+        return dict(facts)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         raise FolderError(f"{path} cannot be read ({first_line(problem)}): export or copy the model again") from None

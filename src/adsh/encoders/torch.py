@@ -1,4 +1,4 @@
-"""A saved model as a coder, by torch."""
+"""A saved model as an encoder, run by torch."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..hamming.bits import pack, unpack
 from ..models.adsh import load
 from ..models.fingerprint import model_fingerprint
 from ..models.protocol import HashModel
-from .encoding import Coded
+from .base import Encoding
 
 
-class TorchCoder:
-    """The model in a folder, as `adsh search` uses it."""
+class TorchEncoder:
+    """The model saved in a folder, encoding images as `adsh search` does."""
 
     def __init__(self, folder: Path, device: str | None = None) -> None:
         self._model: HashModel = load(folder, device=device)
@@ -29,21 +29,19 @@ class TorchCoder:
         self._shape = tuple(self._model.input_shape_)
         self.size = self._shape[0] if len(self._shape) == 3 and self._shape[0] == self._shape[1] else 0
         if len(self._shape) == 3:  # the first pass is the slowest, and shows how wide the vectors are
-            vectors = self.code([Image.new("RGB", (self._shape[1], self._shape[0]))]).vectors
+            vectors = self.encode([Image.new("RGB", (self._shape[1], self._shape[0]))]).vectors
             self.vector_size = 0 if vectors is None else vectors.shape[1]
 
-    def code(self, images: Sequence[Image.Image]) -> Coded:
-        """The codes, outputs and vectors of some pictures in one pass."""
+    def encode(self, images: Sequence[Image.Image]) -> Encoding:
+        """Return the codes, outputs and vectors of images, from one pass through the network."""
         if len(self._shape) != 3:
-            raise InputError(
-                f"the model takes {self._shape[0]} features an item, not pictures: search by code or by key"
-            )
-        given = resize_for_model(SequenceDataset(list(images), label=False, name="the pictures"), self._shape)
+            raise InputError(f"the model takes {self._shape[0]} features an item, not images: search by code or by key")
+        items = resize_for_model(SequenceDataset(list(images), label=False, name="the images"), self._shape)
         if self._model.has_bounded_outputs:
-            outputs, vectors = self._model.outputs_with_features(given)
-            return Coded(pack(outputs), outputs, vectors)
-        codes = self._model.encode(given)
-        return Coded(codes, unpack(codes, self.bits).astype(np.float32), None)
+            outputs, vectors = self._model.outputs_with_features(items)
+            return Encoding(pack(outputs), outputs, vectors)
+        codes = self._model.encode(items)
+        return Encoding(codes, unpack(codes, self.bits).astype(np.float32), None)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the model holds no files open."""

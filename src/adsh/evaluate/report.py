@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import AdshWarning, FolderError, InputError, MissingExtraError, first_line
-from ..models.info import without_paths
 from ..utils.files import check_writable
+from ..utils.redaction import redact_paths
 from . import plots
 from .evaluation import COLUMNS, Evaluation
 from .page import page
@@ -61,7 +61,7 @@ def write_report(
 
 def write_figures(evaluations: Sequence[Evaluation], folder: Path) -> None:
     """Writes the figures alone, for `read_report`: no page, no cases with their pictures, nothing of this machine."""
-    bare = [replace(one, cases={}, history=[], about=without_paths(one.about)) for one in evaluations]
+    bare = [replace(one, cases={}, history=[], about=redact_paths(one.about)) for one in evaluations]
     (folder / JSON).write_text(_as_json(", ".join(one.name for one in bare), bare), encoding="utf-8")
 
 

@@ -1,1 +1,1 @@
-"""Models for other runtimes: ONNX."""
+"""Export models to ONNX."""

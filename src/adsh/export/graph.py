@@ -1,4 +1,7 @@
-"""A model as one ONNX graph: from the items as the library takes them to packed codes."""
+"""A model as one ONNX graph, from items as the library takes them to packed codes.
+
+The names of attributes here become names in the graph, which are part of the file format.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ OPSET = 18  # the first that resizes with antialiasing
 
 
 class NetworkOutputs(nn.Module):
-    """tanh(F) as `coding.outputs` gives it and, where there is such a layer, what the last one saw.
+    """The network's outputs tanh(F(x)) and, where it has a last linear layer, the inputs of that layer.
 
-    An image and its mirror image go through the network as one batch.
+    With `mirror`, an image and its mirror image go through the network as one batch.
     """
 
     def __init__(self, network: nn.Module, mirror: bool) -> None:
@@ -35,7 +38,7 @@ class NetworkOutputs(nn.Module):
         self.network, self.mirror = network, mirror
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """(n, c), and (n, d)."""
+        """Return (n, c) outputs and (n, d) features."""
         x = as_inputs(inputs)
         if self.mirror:
             x = torch.cat([x, x.flip(-1)])
@@ -48,7 +51,7 @@ class NetworkOutputs(nn.Module):
 
 
 class LinearOutputs(nn.Module):
-    """`methods.ridge.Linear` in torch."""
+    """`methods.solvers.ridge.Linear` in torch."""
 
     weights: Tensor
     offset: Tensor
@@ -59,12 +62,12 @@ class LinearOutputs(nn.Module):
         self.register_buffer("offset", torch.from_numpy(function.offset))
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """(n, c)."""
+        """Return (n, c) outputs."""
         return (inputs.flatten(1).float() @ self.weights + self.offset,)
 
 
 class KernelOutputs(nn.Module):
-    """`methods.kernel.Kernel` in torch."""
+    """`methods.solvers.kernel.Kernel` in torch."""
 
     centre: Tensor
     anchors: Tensor
@@ -80,7 +83,7 @@ class KernelOutputs(nn.Module):
         self.spread = float(arrays["spread"])
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """(n, c)."""
+        """Return (n, c) outputs."""
         x = inputs.flatten(1).float() - self.centre
         squares = x.square().sum(1, keepdim=True) - 2 * x @ self.anchors.T + self.anchors.square().sum(1)
         return (torch.exp(squares.clamp(min=0) * (-0.5 / self.spread**2)) @ self.weights,)
@@ -89,8 +92,8 @@ class KernelOutputs(nn.Module):
 _FUNCTIONS: dict[str, Any] = {Linear.kind: LinearOutputs, Kernel.kind: KernelOutputs}
 
 
-class Coding(nn.Module):
-    """Packed codes beside the outputs: `hamming.bits.pack` in torch."""
+class EncodingGraph(nn.Module):
+    """Outputs and packed codes: `hamming.bits.pack` in torch."""
 
     places: Tensor
 
@@ -101,28 +104,28 @@ class Coding(nn.Module):
         self.eval()
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """(n, c) outputs, (n, bytes) codes, and (n, d) features."""
+        """Return (n, c) outputs, (n, bytes) codes and (n, d) features."""
         outputs, *features = self.outputs(inputs)
         ones = nn.functional.pad((outputs >= 0).float(), (0, self.padding))
         codes = (ones.reshape(-1, ones.shape[1] // 8, 8) * self.places).sum(-1)  # at most 255: exact in float32
         return outputs, codes.to(torch.uint8), *features
 
 
-def coding_of(model: HashModel) -> Coding:
-    """All that a fitted model, on the CPU, does to code an item, as a module."""
+def encoding_graph(model: HashModel) -> EncodingGraph:
+    """Return all that a fitted model, on the CPU, does to encode an item, as a module."""
     if model.network_ is not None:
-        return Coding(NetworkOutputs(model.network_, model.flip_tta), model.bits)
+        return EncodingGraph(NetworkOutputs(model.network_, model.flip_tta), model.bits)
     function = model.hash_
     if function.kind in _FUNCTIONS:
-        return Coding(_FUNCTIONS[function.kind](function), model.bits)
+        return EncodingGraph(_FUNCTIONS[function.kind](function), model.bits)
     raise InputError(
-        f"{model.name} codes by {function.kind}, which are not exported: models with a network, a "
-        "linear function or a kernel are"
+        f"{model.name} encodes with {function.kind}, which cannot be exported: choose a method with a network, a "
+        "linear function or a kernel"
     )
 
 
-def to_onnx(coding: Coding, shape: tuple[int, ...]) -> tuple[bytes, int]:
-    """The graph for items of this shape, any number at once, and how many features it gives; 0 for none."""
+def to_onnx(graph: EncodingGraph, shape: tuple[int, ...]) -> tuple[bytes, int]:
+    """Return the ONNX file for batches of items of this shape, and the number of features; 0 for none."""
     for package in ("onnx", "onnxscript"):
         try:
             import_module(package)
@@ -131,16 +134,16 @@ def to_onnx(coding: Coding, shape: tuple[int, ...]) -> tuple[bytes, int]:
     kind = torch.uint8 if len(shape) == 3 else torch.float32
     example = torch.zeros((2, *shape), dtype=kind)
     with torch.no_grad(), _quiet():
-        given = coding(example)
-        names = [OUTPUTS, CODES, FEATURES][: len(given)]
+        results = graph(example)
+        names = [OUTPUTS, CODES, FEATURES][: len(results)]
         try:
             program: Any = torch.onnx.export(
-                coding, (example,), dynamo=True, verbose=False, opset_version=OPSET, external_data=False,
+                graph, (example,), dynamo=True, verbose=False, opset_version=OPSET, external_data=False,
                 input_names=[INPUTS], output_names=names, dynamic_shapes={"inputs": {0: torch.export.Dim("n")}},
             )  # fmt: skip
         except AdshError:
             raise
-        except Exception as problem:  # the exporter raises whatever a user's own module leads it to
+        except Exception as problem:  # the exporter raises errors of any class for a user's own module
             raise InputError(
                 f"torch cannot export this network to ONNX ({first_line(problem)}): make its forward plain tensor "
                 "operations"
@@ -148,14 +151,14 @@ def to_onnx(coding: Coding, shape: tuple[int, ...]) -> tuple[bytes, int]:
     proto = program.model_proto
     for part in (proto, proto.graph, *proto.graph.node, *proto.graph.value_info, *proto.graph.initializer):
         del part.metadata_props[:]  # stack traces with the paths of this machine
-    return bytes(proto.SerializeToString()), int(given[2].shape[1]) if len(given) > 2 else 0
+    return bytes(proto.SerializeToString()), int(results[2].shape[1]) if len(results) > 2 else 0
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps what torch's exporter says about its own parts from the user."""
+    """Hide the exporter's log and warnings about itself."""
     logger = logging.getLogger("torch.onnx")
-    before = logger.level
+    level = logger.level
     logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
@@ -163,4 +166,4 @@ def _quiet() -> Iterator[None]:
             warnings.simplefilter("ignore", DeprecationWarning)
             yield
     finally:
-        logger.setLevel(before)
+        logger.setLevel(level)

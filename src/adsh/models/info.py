@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 from ..utils.files import find_file, find_whole, read_toml
+from ..utils.redaction import redact_paths
 from .storage_format import ARRAYS, FUNCTION_FORMAT, RUN, read_config
 
 
@@ -46,12 +46,7 @@ def shown_info(folder: Path) -> dict[str, Any]:
     """The same for others to see: less where things lie on this machine."""
     told = model_info(folder)
     told.pop("model")
-    return without_paths(told)
-
-
-def without_paths(told: dict[str, Any]) -> dict[str, Any]:
-    """Facts that are no path from the root of this machine."""
-    return {name: value for name, value in told.items() if not (isinstance(value, str) and os.path.isabs(value))}
+    return redact_paths(told)
 
 
 def _method_info(folder: Path, config: dict[str, Any]) -> dict[str, Any]:

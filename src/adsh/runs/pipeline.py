@@ -9,7 +9,7 @@ from pathlib import Path
 from ..evaluate import Evaluation, write_report
 from ..index.locate import open_existing
 from ..models.storage_format import INDEX, REPORT
-from ..search.ingest import Put, Report, Source, add, make
+from ..search.ingest import IndexSource, IngestOptions, IngestResult, Progress, build_index, ingest
 from .evaluate import Judged, evaluate, open_run
 from .train import Trained
 
@@ -23,7 +23,7 @@ class Ready:
     evaluation: Evaluation | None
     page: Path | None
     index: Path | None
-    put: Put | None
+    put: IngestResult | None
 
 
 def make_ready(
@@ -34,7 +34,7 @@ def make_ready(
     *,
     report: bool = True,
     index: bool = True,
-    on_put: Report | None = None,
+    on_put: Progress | None = None,
 ) -> Ready:
     """Writes OUT/report and OUT/index; those of an earlier run are replaced.
 
@@ -56,19 +56,21 @@ def make_ready(
     return Ready(evaluation, page, out / INDEX if index else None, put)
 
 
-def _filled(index: Path) -> Put | None:
+def _filled(index: Path) -> IngestResult | None:
     """What an index holds that was made whole before: it is its owner's to change since. None for any other."""
     if not index.exists():
         return None
     with open_existing(str(index)) as opened:
-        return Put(0, 0, len(opened), [], 0.0) if opened.get_note(_WHOLE) else None
+        return IngestResult(0, 0, len(opened), [], 0.0) if opened.get_note(_WHOLE) else None
 
 
-def _fill(judged: Judged, out: Path, source: str, root: str | None, on_put: Report | None) -> Put:
-    put = make(out, str(out / INDEX), judged, source, root, report=on_put)
+def _fill(judged: Judged, out: Path, source: str, root: str | None, on_put: Progress | None) -> IngestResult:
+    database = IndexSource(source, root, judged.database)
+    put = build_index(str(out / INDEX), out, judged.model, database, progress=on_put)
     with open_existing(str(out / INDEX)) as opened:
         if len(judged.queries):  # they were held out to judge by, and people will look for them too
-            asked = Source(source, root, judged.queries)
-            put += add(opened, judged.model, asked, by_label=judged.model.codes_labels, report=on_put)
+            queries = IndexSource(source, root, judged.queries)
+            options = IngestOptions(by_label=judged.model.codes_labels)
+            put += ingest(opened, judged.model, queries, options, on_put)
         opened.set_note(_WHOLE, "yes")
     return put

@@ -1,1 +1,1 @@
-"""Search by image: what a query is, what is found, and how items get into an index."""
+"""Search by image, and put items into an index."""

@@ -1,4 +1,4 @@
-"""The service as a process: opened, listening, and stopped without losing what it accepted."""
+"""Run the service as a process: open it, listen, and stop without losing what was accepted."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pathlib import Path
 
 import uvicorn
 
-from ..encoders.base import open_coder
+from ..encoders.base import open_encoder
 from ..errors import FolderError, InputError, first_line
 from ..index.locate import check_model, open_existing
+from .engine.limits import Limits
 from .engine.service import Service
 from .http.app import create_app
-from .limits import Limits
-from .middleware.heads import IDLE, HeadProtocol
+from .middleware.head_limits import IDLE_SECONDS, LimitedHeadProtocol
 from .middleware.logs import log_as_json, write_line
 from .middleware.security import check_token, is_loopback
 
 _DAY = 86_400.0  # seconds
-_OTHER_FILES = 512  # that this process may have open beside its connections
+_OTHER_FILES = 512  # that this process may have open besides its connections
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `adsh serve` was asked for."""
+    """The settings of `adsh serve`."""
 
     model: Path
     index: str
@@ -45,23 +45,25 @@ class Settings:
 
 
 def open_service(settings: Settings) -> Service:
-    """The model and the index, checked against each other."""
+    """Open the model and the index, and check that they belong together."""
     check_token(settings.token, settings.host, without=settings.without_token)
     if not 0 < settings.limits.max_seconds <= _DAY:  # NaN is not
-        raise InputError(f"--max-seconds {settings.limits.max_seconds:g}: give seconds for a request, such as 30")
+        raise InputError(
+            f"--max-seconds {settings.limits.max_seconds:g}: give the seconds that a request may take, such as 30"
+        )
     for origin in settings.cors:
         if origin != "*" and not origin.startswith(("http://", "https://")):
             raise InputError(f"--cors {origin}: give an origin such as https://example.org")
     if settings.images is not None and not settings.images.is_dir():
-        raise InputError(f"--images {settings.images} is no folder: give the one that the keys or files are below")
+        raise InputError(f"--images {settings.images} is not a folder: give the one that the image files are in")
     if not settings.model.exists():
-        raise InputError(f"there is no folder {settings.model}: give that of a trained or exported model")
+        raise InputError(f"{settings.model} does not exist: give the folder of a trained or exported model")
     index = open_existing(settings.index)
     try:
-        coder = open_coder(settings.model, settings.runtime, settings.device)
-        check_model(index, coder.fingerprint, settings.model, "give the model that the index was made with")
+        encoder = open_encoder(settings.model, settings.runtime, settings.device)
+        check_model(index, encoder.fingerprint, settings.model, "give the model that the index was built with")
         return Service(
-            coder, index, settings.limits, model=settings.model, runtime=settings.runtime, images=settings.images
+            encoder, index, settings.limits, model=settings.model, runtime=settings.runtime, images=settings.images
         )
     except BaseException:
         index.close()
@@ -69,7 +71,7 @@ def open_service(settings: Settings) -> Service:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket there; port 0 takes any that is free."""
+    """Return a socket that listens there; port 0 takes any free port."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
@@ -81,13 +83,13 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listening: socket.socket) -> str:
-    """Where the service is, for a browser."""
+    """Return the address of the service, for a browser."""
     host, port = listening.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def serve(service: Service, settings: Settings, listening: socket.socket) -> None:
-    """Answers until a signal says to stop; then no more is taken, and what was taken is finished."""
+    """Answer requests until a signal; then accept no more, and finish those that were accepted."""
     app = create_app(
         service,
         token=settings.token,
@@ -106,23 +108,23 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
         proxy_headers=False,
         lifespan="on",
         ws="none",
-        http=HeadProtocol,
+        http=LimitedHeadProtocol,
         limit_concurrency=settings.limits.max_connections,
-        timeout_keep_alive=IDLE,
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=round(settings.limits.max_seconds) + 5,
     )
     gc.collect()
-    gc.freeze()  # a collection that walks through all of torch's objects holds every request up for 0.1 s
-    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once all is done
+    gc.freeze()  # a collection that visits all of torch's objects delays every request by 0.1 s
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again at its end
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _allow_files(wanted: int) -> None:
-    """Lets this process have so many files and connections open, as far as it may: often 1,024 are the start."""
-    with suppress(ImportError, ValueError, OSError):  # not on Windows; not more than the machine allows
+def _allow_files(count: int) -> None:
+    """Raise the limit of open files and connections, as far as the system allows; often it is 1,024 at first."""
+    with suppress(ImportError, ValueError, OSError):  # not on Windows; not beyond the limit of the system
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        if soft != resource.RLIM_INFINITY and soft < most:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        if soft != resource.RLIM_INFINITY and soft < limit:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

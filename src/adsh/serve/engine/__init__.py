@@ -1,1 +1,1 @@
-"""What requests are answered by: the model, the index and the batching of both."""
+"""The service behind the routes: batches of images and searches, reads and writes, their limits and metrics."""

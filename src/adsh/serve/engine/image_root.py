@@ -1,4 +1,4 @@
-"""The pictures of items, from the one folder that the service may show files of."""
+"""Read the images of items, from the one folder that the service may show files of."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from ...data.images.decode import SUFFIXES, known_formats
 from ...index import Item
 from .images import FORMATS
 
-_LARGEST = 64 << 20  # bytes of a file to show
+_MAX_BYTES = 64 << 20  # of a file to show
 
 
 def read_image(root: Path, item: Item) -> tuple[bytes, str] | None:
-    """The file and the media type of an item's picture; None where it has none below `root`.
+    """Return the bytes and media type of an item's image file; None where it has none below `root`.
 
-    It is the file that the index noted where that lies below the root, or else the key as a path from the root.
+    The file is the one in the item's metadata if that lies below the root, or else the key as a path from the root.
     """
     root = root.resolve()
-    noted = (item.metadata or {}).get("file")
-    for name in (noted, item.key):
+    for name in ((item.metadata or {}).get("file"), item.key):
         path = _below(root, name) if isinstance(name, str) else None
         if path is not None:
             found = _read(path)
@@ -32,7 +31,7 @@ def read_image(root: Path, item: Item) -> tuple[bytes, str] | None:
 
 
 def _below(root: Path, name: str) -> Path | None:
-    """The file of this name, if it is below the root once every link is followed."""
+    """Return the file of this name, if it is below the root once every link is followed."""
     name = os.path.realpath(name) if os.path.isabs(name) and "\0" not in name else name  # the root may be a link
     inside = os.path.relpath(name, root) if name.startswith(f"{root}{os.sep}") else name
     if os.path.isabs(inside) or ".." in PurePosixPath(inside).parts or "\\" in inside or "\0" in inside:
@@ -41,17 +40,17 @@ def _below(root: Path, name: str) -> Path | None:
         return None
     try:
         path = (root / inside).resolve(strict=True)
-    except (OSError, RuntimeError, ValueError):  # not there, a loop of links, a name that no file can have
+    except (OSError, RuntimeError, ValueError):  # missing, a loop of links, or a name that no file can have
         return None
     return path if path.is_relative_to(root) and path.is_file() else None
 
 
 def _read(path: Path) -> tuple[bytes, str] | None:
     try:
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > _MAX_BYTES:
             return None
         data = path.read_bytes()
         with Image.open(io.BytesIO(data), formats=known_formats(FORMATS)) as image:  # reads the header alone
             return data, "image/jpeg" if image.format == "MPO" else Image.MIME[str(image.format)]
-    except Exception:  # Pillow raises whatever the bytes lead it to
+    except Exception:  # Pillow raises errors of any class for broken bytes
         return None

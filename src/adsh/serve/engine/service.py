@@ -1,4 +1,4 @@
-"""A model and an index, and everything that requests ask of them: the event loop never waits for either."""
+"""A model and an index, and what requests do with them. The event loop never waits for either."""
 
 from __future__ import annotations
 
@@ -9,28 +9,38 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...encoders.base import Coder
+from ...encoders.base import Encoder
 from ...errors import InputError
+from ...hamming.bits import Codes
 from ...index import Index, Item
-from ..limits import Limits
-from ..metrics import Metrics
-from ..problems import Problem
-from ..schemas import SearchRequest, Wanted, count_values
-from .batcher import Batcher, one_by_one
-from .images import Pictures, Seen
-from .search import Search, Searching, from_hex
+from ...search.searcher import EncodedQueries, Searcher, SearchOptions, SearchPlan
+from .batcher import Batcher, call_each
+from .images import EncodedImage, ImageEncoder
+from .limits import Limits
+from .metrics import Metrics
+from .problems import Problem
+from .search_queue import SearchQueue, parse_hex
 
 T = TypeVar("T")
 
-_MOST_VALUES = 1000  # of a filter
+_MAX_VALUES = 1000  # of a filter
 
 
 class Service:
-    """What the routes use. The index is called by a few threads, one for each kind of work; its handle allows that."""
+    """The methods that routes call. A few threads use the index, one for each kind of work; its handle allows that.
+
+    Args:
+        encoder: Encodes images.
+        index: Holds codes of the same model.
+        limits: What requests may take.
+        model: The model's folder, for facts about it.
+        runtime: What runs the encoder, for facts about it.
+        images: The folder below which files may be shown; None to show none.
+    """
 
     def __init__(
         self,
-        coder: Coder,
+        encoder: Encoder,
         index: Index,
         limits: Limits,
         *,
@@ -38,114 +48,141 @@ class Service:
         runtime: str = "torch",
         images: Path | None = None,
     ) -> None:
-        if coder.bits != index.bits:
-            raise InputError(f"the model gives {coder.bits} bits and the index holds {index.bits}: they do not belong")
-        self.coder, self.index, self.limits, self.metrics = coder, index, limits, Metrics()
+        if encoder.bits != index.bits:
+            raise InputError(
+                f"the model has codes of {encoder.bits} bits and the index of {index.bits}: give the model that the "
+                "index was built with"
+            )
+        self.encoder, self.index, self.limits, self.metrics = encoder, index, limits, Metrics()
         self.model, self.runtime, self.images = model, runtime, images
-        self._place = index.storage_id()
-        self.pictures = Pictures(coder, limits, self.metrics.batch("images"))
-        self.searching = Searching(index, limits, self.metrics.batch("searches"))
+        self._storage_id = index.storage_id()
+        self._searcher = Searcher(index)
+        self.encode_image = ImageEncoder(encoder, limits, self.metrics.batch("images"))
+        self._searches = SearchQueue(self._searcher, limits, self.metrics.batch("searches"))
         self._reads: Batcher[Callable[[], Any], Any] = Batcher(
-            one_by_one, what="look-ups", most=16, room=limits.max_searches
+            call_each, what="look-ups", max_batch=16, capacity=limits.max_searches
         )
         self._slow_reads: Batcher[Callable[[], Any], Any] = Batcher(
-            one_by_one, what="files", most=1, room=limits.max_searches
+            call_each, what="files", max_batch=1, capacity=limits.max_searches
         )
         self._writes: Batcher[Callable[[], Any], Any] = Batcher(
-            one_by_one, what="writes", most=1, room=limits.max_writes
+            call_each, what="writes", max_batch=1, capacity=limits.max_writes
         )
-        self.metrics.gauge("index_items", "Items in the index.", lambda: len(index))
-        self.metrics.gauge("pictures_under_way", "Pictures decoded, waiting or coded.", lambda: self.pictures.under_way)
-        self.metrics.gauge("searches_waiting", "Searches waiting or at work.", lambda: len(self.searching.plain))
-        self.metrics.gauge("writes_waiting", "Writes waiting or at work.", lambda: len(self._writes))
+        self._add_gauges()
+
+    def _add_gauges(self) -> None:
+        add, images = self.metrics.gauge, self.encode_image
+        add("index_items", "Items in the index.", lambda: len(self.index))
+        add("images_in_progress", "Images being decoded, waiting or encoded.", lambda: images.in_progress)
+        add("pictures_under_way", "The former name of adsh_images_in_progress.", lambda: images.in_progress)
+        add("searches_waiting", "Searches waiting or running.", lambda: len(self._searches.plain))
+        add("writes_waiting", "Writes waiting or running.", lambda: len(self._writes))
 
     async def read(self, job: Callable[[], T]) -> T:
-        """What a call that only reads gives."""
+        """Return the result of a call that only reads."""
         answer: T = await self._reads(job)
         return answer
 
     async def read_slowly(self, job: Callable[[], T]) -> T:
-        """The same for one that may take long, and holds up only others of its kind."""
+        """Return the result of a call that reads and may take long; it delays only others of its kind."""
         answer: T = await self._slow_reads(job)
         return answer
 
     async def write(self, job: Callable[[], T]) -> T:
-        """What a call that writes gives; one after the other, and finished even where nobody waits for it any more."""
+        """Return the result of a call that writes; writes run one by one, and finish even if the client has left."""
 
         def checked() -> T:
-            self.check_place()
+            self.check_index_file()
             return job()
 
         answer: T = await asyncio.shield(self._writes(checked))
         return answer
 
-    def check_place(self) -> None:
-        """Raises where the index is not any more what was opened: what is written to it would be lost."""
-        if self.index.storage_id() != self._place:
+    def check_index_file(self) -> None:
+        """Raise if the index's folder is no longer the one that was opened: what is written to it would be lost."""
+        if self.index.storage_id() != self._storage_id:
             raise Problem(503, "the index's folder was moved, replaced or removed: start the service again")
 
     async def item(self, key: str) -> Item:
-        """The item of this key."""
+        """Return the item of a key."""
         found = (await self.read(lambda: self.index.get([key])))[0]
         if found is None:
-            raise Problem(404, f"there is no item with the key {key[:80]!r}: see what a search finds")
+            raise Problem(404, f"there is no item with the key {key[:80]!r}: search for the keys there are")
         return found
 
-    async def by_code(self, asked: SearchRequest) -> bytes:
-        """A search by code or key, answered as JSON."""
-        k = self._allowed(asked)
-        if asked.ranking == "asymmetric":
-            raise Problem(422, "ranking asymmetric compares the network's outputs: search by image, or leave it out")
-        if asked.code is not None:
-            if asked.rerank:
-                raise Problem(422, "rerank orders by what things look like: search by image or key, or leave it out")
-            return await self.searching(Search(from_hex(asked.code, self.index.bits), k, asked.radius, asked.filter))
-        key = asked.key or ""
-        item = await self.item(key)
-        vector = None
-        if asked.rerank is not False and asked.radius is None:
-            vector = await self.read(lambda: self.index.stored_vectors([key]))
-        if asked.rerank and vector is None:
-            raise Problem(422, f"the item {key[:80]!r} has no vector to order ties by: leave rerank out")
-        return await self.searching(Search(item.code, k, asked.radius, asked.filter, vector=vector))
+    async def search_by_code(self, code: str, options: SearchOptions) -> bytes:
+        """Search by a code in hexadecimal digits, and return the answer as JSON."""
+        self._check_options(options)
+        queries = EncodedQueries(_as_codes(parse_hex(code, self.index.bits)))
+        return await self._searches(self._searcher.plan(queries, options))  # without vectors, no index is called
 
-    async def by_image(self, data: bytes, asked: Wanted) -> bytes:
-        """A search by picture, answered as JSON."""
-        k = self._allowed(asked)
-        seen = await self.pictures(data)
-        outputs = seen.outputs if asked.ranking == "asymmetric" else None
-        vector = None
-        if outputs is None and asked.radius is None and asked.rerank is not False:
-            vector = seen.vector if await self.read(lambda: self.index.has_vectors) else None
-        if asked.rerank and vector is None:
-            raise Problem(422, "the index holds no vectors to order ties by: leave rerank out")
-        return await self.searching(Search(seen.code, k, asked.radius, asked.filter, outputs, vector))
+    async def search_by_key(self, key: str, options: SearchOptions) -> bytes:
+        """Search by the code of a stored item, and return the answer as JSON."""
+        self._check_options(options)
+        codes = _as_codes((await self.item(key)).code)
 
-    async def put(self, key: str, code: bytes, metadata: dict[str, Any] | None, seen: Seen | None = None) -> bool:
-        """Stores an item durably, and says whether its key is new."""
+        def plan() -> SearchPlan:
+            vectors = self.index.stored_vectors([key]) if options.orders_ties else None
+            return self._searcher.plan(EncodedQueries(codes, vectors=vectors), options)
+
+        return await self._searches(await self.read(plan))
+
+    async def search_by_image(self, data: bytes, options: SearchOptions) -> bytes:
+        """Search by an image file, and return the answer as JSON."""
+        self._check_options(options)
+        image = await self.encode_image(data)
+        vectors = None if image.vector is None or not options.orders_ties else image.vector[None]
+        queries = EncodedQueries(_as_codes(image.code), image.outputs[None], vectors)
+        return await self._searches(await self.read(lambda: self._searcher.plan(queries, options)))
+
+    async def store(
+        self, key: str, code: bytes, metadata: dict[str, Any] | None, image: EncodedImage | None = None
+    ) -> bool:
+        """Store an item durably, and return whether its key is new.
+
+        Args:
+            key: The item's key.
+            code: Its packed code.
+            metadata: What to keep with it.
+            image: The encoded image that the code is of, for its vector.
+        """
 
         def add() -> bool:
-            vectors = seen.vector[None] if seen is not None and seen.vector is not None else None
+            vectors = image.vector[None] if image is not None and image.vector is not None else None
             if vectors is not None and not self.index.has_vectors:
-                vectors = None  # the first ones decide how all are shortened: one is too few
-            codes = np.frombuffer(code, dtype=np.uint8)[None]
-            return self.index.add([key], codes, [metadata], vectors=vectors) == 1
+                vectors = None  # the first ones decide how all are compressed: one is too few
+            return self.index.add([key], _as_codes(code), [metadata], vectors=vectors) == 1
 
         return await self.write(add)
 
-    def _allowed(self, asked: Wanted) -> int:
-        if asked.k > self.limits.max_k:
-            raise Problem(422, f"k={asked.k}: at most {self.limits.max_k} matches are given; filter, or ask for fewer")
-        if asked.filter is not None and (held := count_values(asked.filter)) > _MOST_VALUES:
-            raise Problem(422, f"filter holds {held:,} values: give at most {_MOST_VALUES:,}")
-        return asked.k
+    def _check_options(self, options: SearchOptions) -> None:
+        if options.k > self.limits.max_k:
+            raise Problem(
+                422, f"k={options.k}: at most {self.limits.max_k} matches are returned; filter, or ask for fewer"
+            )
+        if options.where is not None and (count := count_values(options.where)) > _MAX_VALUES:
+            raise Problem(422, f"filter holds {count:,} values: give at most {_MAX_VALUES:,}")
 
     async def close(self) -> None:
-        """Finishes what was accepted, then lets go of the index and the model."""
-        await self.pictures.close()
-        await self.searching.close()
+        """Finish what was accepted, then close the index and the model."""
+        await self.encode_image.close()
+        await self._searches.close()
         await self._writes.close()
         await self._reads.close()
         await self._slow_reads.close()
         self.index.close()
-        self.coder.close()
+        self.encoder.close()
+
+
+def count_values(value: Any) -> int:
+    """Return how many values JSON holds, at any depth."""
+    count, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        count += 1
+    return count
+
+
+def _as_codes(code: bytes) -> Codes:
+    return np.frombuffer(code, dtype=np.uint8)[None]

@@ -1,4 +1,4 @@
-"""The app: routes, the page, and what every request goes through, put together."""
+"""The ASGI app: routes, the page and the middleware, put together."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from starlette.types import Scope
 from ... import __version__
 from ...errors import BusyError, InputError
 from ...hamming.bits import bytes_for
+from ..engine.metrics import CONTENT_TYPE
+from ..engine.problems import Problem, as_problem
 from ..engine.service import Service
-from ..metrics import CONTENT_TYPE
 from ..middleware.logs import ROUTE, RequestLog, Write
+from ..middleware.responses import problem_body
 from ..middleware.security import SECURITY_HEADERS, Guard
-from ..problems import Problem, as_problem, body_of
-from ..schemas import CODE_PATTERN, EXAMPLE_CODE
 from . import api_page, info, item_routes, search_routes
 from .bodies import errors
-from .fast_search import QuickSearch
+from .fast_search import FastSearch
+from .schemas import CODE_PATTERN, EXAMPLE_CODE
 
 STATIC = Path(__file__).parents[1] / "static"
-_READ = {"GET", "HEAD"}
+_READ_METHODS = {"GET", "HEAD"}
 
 
 def create_app(
@@ -42,7 +43,15 @@ def create_app(
     only_local: bool = True,
     write: Write | None = None,
 ) -> FastAPI:
-    """The service as an ASGI app; `write` takes the lines of its log. It closes the service when it ends."""
+    """Return the service as an ASGI app, which closes the service when it ends.
+
+    Args:
+        service: The model and the index.
+        token: What requests must carry; None for no token.
+        cors: Origins whose pages may call the service.
+        only_local: Without a token, answer only requests for names of this machine.
+        write: Takes the lines of the log; None for no log.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -54,19 +63,19 @@ def create_app(
         version=__version__,
         summary="Search images by short binary codes.",
         lifespan=lifespan,
-        docs_url=None,  # FastAPI's page loads its program from elsewhere: see api_page
+        docs_url=None,  # FastAPI's page loads scripts from other servers: see api_page
         redoc_url=None,
         redirect_slashes=False,
     )
-    _health(app, service)
+    _add_health_routes(app, service)
     routers = search_routes.routes(service), item_routes.routes(service), info.routes(service, token=bool(token))
     for router in routers:
         app.include_router(router)
-    _describe(app, service.index.bits, token)
+    _add_api_description(app, service.index.bits, token)
     app.mount("/", _Page([*app.routes, *(route for router in routers for route in router.routes)]), name="page")
-    _answers(app)
-    # the last one added is the first to see a request
-    app.add_middleware(QuickSearch, service=service)
+    _add_error_handlers(app)
+    # the last one added sees a request first
+    app.add_middleware(FastSearch, service=service)
     app.add_middleware(Guard, limits=service.limits, token=token, only_local=only_local)
     if cors:
         app.add_middleware(
@@ -81,64 +90,66 @@ def create_app(
 
 
 class _Page(StaticFiles):
-    """The page's files; browsers ask each time whether they are still the same."""
+    """The page's files; browsers check each time whether they have changed."""
 
     def __init__(self, api: Sequence[BaseRoute]) -> None:
         super().__init__(directory=STATIC, html=True)
         self._api, self._files = api, {".", *(path.name for path in STATIC.iterdir())}
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """One file."""
+        """Return one file."""
         response = super().file_response(*args, **kwargs)
         response.headers["Cache-Control"] = "no-cache"
         return response
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file, or one line where there is none."""
-        scope[ROUTE] = "/"  # all counted as one
-        # Everything that no route took comes here: also what is there, under another method.
-        at = [route for route in self._api if isinstance(route, Route) and route.matches(scope)[0] is Match.PARTIAL]
-        allowed = {method for route in at for method in route.methods or ()}
-        if not allowed and scope["method"] not in _READ and path in self._files:
-            allowed = _READ
+        """Return a file, or raise where there is none."""
+        scope[ROUTE] = "/"  # all counted under one name
+        # Requests that match no route come here, also those of a route under another method.
+        partial = [
+            route for route in self._api if isinstance(route, Route) and route.matches(scope)[0] is Match.PARTIAL
+        ]
+        allowed = {method for route in partial for method in route.methods or ()}
+        if not allowed and scope["method"] not in _READ_METHODS and path in self._files:
+            allowed = _READ_METHODS
         if allowed:
             raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
-        if scope["method"] not in _READ:
+        if scope["method"] not in _READ_METHODS:
             raise HTTPException(404)
         return await super().get_response(path, scope)
 
 
-def _health(app: FastAPI, service: Service) -> None:
+def _add_health_routes(app: FastAPI, service: Service) -> None:
     @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz", tags=["about"], response_class=Response)
     async def healthz() -> Response:
-        """The process answers."""
+        """Answer that the process is alive."""
         return Response("ok\n", media_type="text/plain")
 
     @app.head("/readyz", include_in_schema=False)
     @app.get("/readyz", tags=["about"], response_class=Response, responses=errors(403, 421, 429, 500, 503, 504))
     async def readyz() -> Response:
-        """The index can be read, and is where it was."""
-        service.check_place()
+        """Answer whether the index can be read, and is the one that was opened."""
+        service.check_index_file()
         await service.read(lambda: len(service.index))
         return Response("ready\n", media_type="text/plain")
 
     @app.get("/metrics", tags=["about"], response_class=Response, responses=errors(401, 403, 421, 429, 500, 503, 504))
     async def metrics() -> Response:
-        """Counters, in Prometheus' text form."""
+        """Return the metrics in Prometheus' text format."""
         return Response(await service.read(service.metrics.text), headers={"Content-Type": CONTENT_TYPE})
 
 
-def _answers(app: FastAPI) -> None:
-    """Errors as answers of one form."""
+def _add_error_handlers(app: FastAPI) -> None:
+    """Answer all errors in one form."""
 
-    def told(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-        return Response(body_of(detail, request.scope), status, headers, "application/json")
+    def answer(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+        return Response(problem_body(detail, request.scope), status, headers, "application/json")
 
     async def known(request: Request, problem: Exception) -> Response:
-        answer = as_problem(problem)
-        assert answer is not None
-        return told(request, answer.status, answer.detail, answer.headers)
+        known_problem = as_problem(problem)
+        assert known_problem is not None
+        return answer(request, known_problem.status, known_problem.detail, known_problem.headers)
 
     for kind in (Problem, InputError, BusyError):
         app.add_exception_handler(kind, known)
@@ -146,24 +157,27 @@ def _answers(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def _(request: Request, problem: RequestValidationError) -> Response:
         first = problem.errors()[0]
-        return told(request, 422, f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}")
+        return answer(request, 422, f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}")
 
     @app.exception_handler(HTTPException)
     async def _(request: Request, problem: HTTPException) -> Response:
-        texts = {404: "there is nothing at this address: see /docs", 405: "this address has no such method: see /docs"}
+        texts = {
+            404: "there is nothing at this address: see /docs",
+            405: "this address does not support the method: see /docs",
+        }
         detail = texts.get(problem.status_code, str(problem.detail))
-        return told(request, problem.status_code, detail, dict(problem.headers or {}))
+        return answer(request, problem.status_code, detail, dict(problem.headers or {}))
 
 
-def _describe(app: FastAPI, bits: int, token: str | None) -> None:
-    """The API described, at /openapi.json and /docs: with codes of the length that they have here, and the token."""
-    made = app.openapi
+def _add_api_description(app: FastAPI, bits: int, token: str | None) -> None:
+    """Describe the API at /openapi.json and /docs, with codes of the length that they have here, and the token."""
+    default_openapi = app.openapi
     width = bytes_for(bits)
     example = bytes.fromhex(EXAMPLE_CODE * width)[: width - 1] + b"\0"
 
     @cache
     def openapi() -> dict[str, Any]:
-        text = json.dumps(made()).replace(CODE_PATTERN, f"^[0-9a-fA-F]{{{2 * width}}}$")
+        text = json.dumps(default_openapi()).replace(CODE_PATTERN, f"^[0-9a-fA-F]{{{2 * width}}}$")
         described: dict[str, Any] = json.loads(text.replace(EXAMPLE_CODE, example.hex()))
         if token is not None:
             described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON, or a form with a picture; and how both are described."""
+"""Read the bodies of requests, JSON or a form with an image, and describe them for OpenAPI."""
 
 from __future__ import annotations
 
@@ -10,62 +10,62 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from ..problems import Problem
-from ..schemas import ErrorAnswer
+from ..engine.problems import Problem
+from .schemas import ErrorAnswer
 
 JSON, FORM = "application/json", "multipart/form-data"
-_DEEPEST = 64  # levels of JSON in a form; pydantic has a limit of its own
-_LONGEST_FIELD = 1 << 17  # bytes of a text beside the picture
+_MAX_DEPTH = 64  # of JSON in a form; pydantic has a limit of its own
+_MAX_FIELD_BYTES = 1 << 17  # of a text next to the image
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": text}
     for status, text in {
         401: "The token is missing or wrong.",
-        403: "Without a token: a proxy passed it on.",
-        405: "This address has no such method.",
-        408: "The request came too slowly.",
+        403: "The service has no token, and the request came through a proxy.",
+        405: "This address does not support the method.",
+        408: "The request was sent too slowly.",
         413: "The request is too large.",
-        415: "The body is of another kind.",
-        421: "Without a token: it was asked under a name of another machine.",
-        422: "Something in the request cannot be used as given.",
-        429: "Too many are waiting: try again after Retry-After seconds.",
+        415: "The body has an unsupported content type.",
+        421: "The service has no token, and the Host header names another machine.",
+        422: "A value in the request is invalid.",
+        429: "Too many requests are waiting: try again after Retry-After seconds.",
         431: "The headers are too large.",
-        500: "A failure of the server's own: its log says why, under the request's id.",
+        500: "An internal error: the server's log has the details, under the request's id.",
         503: "The index is busy, the server is stopping, or too many connections are open: try again.",
-        504: "It took too long.",
+        504: "The request took too long.",
     }.items()
 }
 NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": ErrorAnswer, "description": "There is no such item."}}
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The descriptions of these."""
+    """Return the descriptions of these statuses."""
     return {status: ERRORS[status] for status in statuses}
 
 
 class Form(NamedTuple):
-    """A picture, and the texts beside it."""
+    """An image, and the text fields next to it."""
 
     image: bytes
     fields: dict[str, str]
 
 
-def kind_of(request: Request, *allowed: str) -> str:
-    """What the body is, among what it may be."""
+def content_type(request: Request, *allowed: str) -> str:
+    """Return the content type of the body; raise a Problem where it is not allowed."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in allowed:
-        raise Problem(415, f"the body is of type {kind[:40] or 'nothing'}: send {' or '.join(allowed)}")
+        raise Problem(415, f"the body has the content type {kind[:40] or 'none'}: send {' or '.join(allowed)}")
     return kind
 
 
 async def read_form(request: Request) -> Form:
-    """A form with one picture in the field `image`."""
+    """Read a form with one image in the field `image`."""
     try:
-        async with request.form(max_files=1, max_fields=16, max_part_size=_LONGEST_FIELD) as form:
+        async with request.form(max_files=1, max_fields=16, max_part_size=_MAX_FIELD_BYTES) as form:
             image = form.get("image")
             if not isinstance(image, UploadFile):
-                given = "a text" if isinstance(image, str) else "missing"
-                raise Problem(422, f"the field image is {given}: send the picture's file in it")
+                state = "a text" if isinstance(image, str) else "missing"
+                raise Problem(422, f"the field image is {state}: send the image file in it")
             fields: dict[str, str] = {}
             for name, value in form.multi_items():
                 if isinstance(value, str) and value != "":
@@ -73,14 +73,14 @@ async def read_form(request: Request) -> Form:
                         raise Problem(422, f"the field {name[:40]} is given twice: give it once")
                     fields[name] = value
             return Form(await image.read(), fields)
-    except HTTPException as problem:  # what the parser says of a form that is not whole
+    except HTTPException as problem:  # from the parser, for an incomplete form
         raise Problem(422, f"the form cannot be read ({problem.detail}): send multipart/form-data") from None
     except (UnicodeError, LookupError):
-        raise Problem(422, "a field of the form is no text in the charset it names: send UTF-8") from None
+        raise Problem(422, "a field of the form is not text in the charset it names: send UTF-8") from None
 
 
 def json_field(form: Form, name: str) -> Any:
-    """A field that holds JSON; None where there is none."""
+    """Remove a field from a form and parse it as JSON; None where there is none."""
     text = form.fields.pop(name, None)
     if text is None:
         return None
@@ -88,53 +88,60 @@ def json_field(form: Form, name: str) -> Any:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as problem:
         raise Problem(422, f"{name} is not JSON ({problem}): give an object") from None
-    if _deeper(value, _DEEPEST):
-        raise Problem(422, f"{name} has more than {_DEEPEST} levels of brackets: give a flatter object")
+    if _is_deeper(value, _MAX_DEPTH):
+        raise Problem(422, f"{name} has more than {_MAX_DEPTH} levels of brackets: give a flatter object")
     return value
 
 
-def _deeper(value: Any, levels: int) -> bool:
-    """Whether JSON has more levels of objects and lists than so many."""
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether JSON has more than so many levels of objects and lists."""
     layer = [value]
     for _ in range(levels + 1):
         layer = [
-            one
-            for held in layer
-            if isinstance(held, dict | list)
-            for one in (held.values() if isinstance(held, dict) else held)
+            child
+            for parent in layer
+            if isinstance(parent, dict | list)
+            for child in (parent.values() if isinstance(parent, dict) else parent)
         ]
-    return any(isinstance(one, dict | list) for one in layer)
+    return any(isinstance(child, dict | list) for child in layer)
 
 
-def described(
+def describe_body(
     model: type[BaseModel] | None,
     examples: dict[str, Any] | None = None,
     fields: dict[str, Any] | None = None,
     form_example: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The description of a body that is JSON of this model, or a form with a picture and these fields beside it."""
+    """Return the OpenAPI description of a body that is JSON, or a form with an image.
+
+    Args:
+        model: The schema of the JSON; None where only a form is accepted.
+        examples: Examples of the JSON by name.
+        fields: Schemas of the form's fields next to the image; None where only JSON is accepted.
+        form_example: Values of these fields.
+    """
     content: dict[str, Any] = {}
     if model is not None:
-        content[JSON] = {"schema": _inlined(model.model_json_schema())}
+        content[JSON] = {"schema": _inline(model.model_json_schema())}
         if examples:
             content[JSON]["examples"] = {name: {"value": value} for name, value in examples.items()}
     if fields is not None:
-        picture = {"type": "string", "format": "binary", "description": "A picture's file."}
-        schema = {"type": "object", "required": ["image"], "properties": {"image": picture, **fields}}
+        image = {"type": "string", "format": "binary", "description": "An image file."}
+        schema = {"type": "object", "required": ["image"], "properties": {"image": image, **fields}}
         content[FORM] = {"schema": schema, "example": {"image": "(the bytes of cat.jpg)", **(form_example or {})}}
     return {"requestBody": {"required": True, "content": content}}
 
 
-def _inlined(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its definitions put where they are referred to."""
+def _inline(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with each reference replaced by its definition."""
     definitions = schema.pop("$defs", {})
 
-    def put(value: Any) -> Any:
+    def resolve(value: Any) -> Any:
         if isinstance(value, dict):
             if "$ref" in value:
-                return put(definitions[value["$ref"].rpartition("/")[2]])
-            return {name: put(one) for name, one in value.items()}
-        return [put(one) for one in value] if isinstance(value, list) else value
+                return resolve(definitions[value["$ref"].rpartition("/")[2]])
+            return {name: resolve(child) for name, child in value.items()}
+        return [resolve(child) for child in value] if isinstance(value, list) else value
 
-    inlined: dict[str, Any] = put(schema)
+    inlined: dict[str, Any] = resolve(schema)
     return inlined

@@ -1,9 +1,8 @@
-"""GET /v1/info: what is served, how good it is, and what may be asked."""
+"""GET /v1/info: the model, the index, the results of its evaluation, and the limits of requests."""
 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,12 +22,13 @@ from ...index.locate import MODEL
 from ...models.fingerprint import model_fingerprint
 from ...models.info import shown_info
 from ...models.storage_format import REPORT, holds_model
-from ..engine.search import without_paths
+from ...utils.redaction import is_absolute_path
+from ..engine.search_queue import redact_metadata
 from ..engine.service import Service
 from .bodies import ERRORS, JSON
 
-_FRESH = 2.0  # seconds that an answer holds: counting distinct codes may take a while
-_SAMPLE, _VALUES = 10_000, 200  # items looked at for fields, and values listed of one
+_CACHE_SECONDS = 2.0  # that an answer is valid: counting distinct codes may take a while
+_SAMPLE, _VALUES = 10_000, 200  # items sampled for fields, and values listed of one
 _EXAMPLES = 12  # items to start a search from
 _FIGURES = (
     "map_expected", "map_stable", "map_lowest", "map_highest", "ndcg", "distinct_codes", "ks", "precision", "recall",
@@ -46,103 +46,112 @@ _EXAMPLE = {
 
 
 def routes(service: Service, *, token: bool) -> APIRouter:
-    """The route."""
+    """Return the route."""
     router = APIRouter(prefix="/v1", responses=ERRORS, tags=["about"])
-    told = {
+    constant = {
         "version": __version__,
         "bits": service.index.bits,
         "runtime": service.runtime,
         "images": service.images is not None,
-        "takes_images": service.coder.size > 0 or service.coder.vector_size > 0,
+        "takes_images": service.encoder.size > 0 or service.encoder.vector_size > 0,
         "token": token,
-        "model": _model(service),
+        "model": _model_facts(service),
         "evaluations": _evaluations(service),
         "limits": service.limits.to_json(),
     }
-    about = _kept(lambda: json.dumps({**told, **_index(service)}).encode())
+    answer = _cached(lambda: json.dumps({**constant, **_index_facts(service)}).encode())
 
     @router.get("/info", responses={200: {"content": {JSON: {"example": _EXAMPLE}}}}, response_class=Response)
     async def info() -> Response:
-        """What is served: the model, the index, the fields to filter by, the figures of its evaluation, the limits."""
-        return Response(await service.read_slowly(about), media_type=JSON)
+        """Describe the model, the index, the fields to filter by, the results of its evaluation, and the limits."""
+        return Response(await service.read_slowly(answer), media_type=JSON)
 
     return router
 
 
-def _kept(make: Callable[[], bytes]) -> Callable[[], bytes]:
-    """The same call, whose answer holds for a moment; one thread calls it."""
-    made, at = b"", -_FRESH
+def _cached(build: Callable[[], bytes]) -> Callable[[], bytes]:
+    """Return the same call, whose result is reused for a moment; one thread calls it."""
+    result, built_at = b"", -_CACHE_SECONDS
 
-    def kept() -> bytes:
-        nonlocal made, at
-        if time.monotonic() - at >= _FRESH:
-            made, at = make(), time.monotonic()
-        return made
+    def cached() -> bytes:
+        nonlocal result, built_at
+        if time.monotonic() - built_at >= _CACHE_SECONDS:
+            result, built_at = build(), time.monotonic()
+        return result
 
-    return kept
+    return cached
 
 
-def _index(service: Service) -> dict[str, Any]:
-    held = service.index.info()
-    some = service.index.sample(_SAMPLE)
+def _index_facts(service: Service) -> dict[str, Any]:
+    info = service.index.info()
+    sample = service.index.sample(_SAMPLE)
     return {
-        "items": held["items"],
-        "distinct_codes": held["distinct_codes"],
-        "search": held["search"],
+        "items": info["items"],
+        "distinct_codes": info["distinct_codes"],
+        "search": info["search"],
         "vectors": service.index.has_vectors,
-        "fields": _fields(some, whole=len(some) == held["items"]),
-        "examples": _examples(some),
+        "fields": _fields(sample, is_complete=len(sample) == info["items"]),
+        "examples": _examples(sample),
     }
 
 
 def _examples(items: Sequence[Item]) -> list[dict[str, Any]]:
-    """A few of some items, spread over them."""
-    spread = items[:: max(1, len(items) // _EXAMPLES)][:_EXAMPLES]
-    return [{"key": item.key, "metadata": without_paths(item.metadata)} for item in spread]
+    """Return a few items, evenly spaced."""
+    chosen = items[:: max(1, len(items) // _EXAMPLES)][:_EXAMPLES]
+    return [{"key": item.key, "metadata": redact_metadata(item.metadata)} for item in chosen]
 
 
-def _fields(items: Sequence[Item], *, whole: bool) -> dict[str, Any]:
-    """The names in the metadata of some items, or of the `whole` index, with what they hold."""
+def _fields(items: Sequence[Item], *, is_complete: bool) -> dict[str, Any]:
+    """Return the fields in the metadata of sampled items, with types and values, for a form of filters.
+
+    Args:
+        items: The sample.
+        is_complete: Whether it is the complete index.
+    """
     values: dict[str, dict[Any, None]] = {}
     for item in items:
         for name, value in (item.metadata or {}).items():
             found = values.setdefault(name, {})
-            for one in value if isinstance(value, list) else [value]:
-                if isinstance(one, str | int | float | bool) and len(found) <= _VALUES:
-                    found[one] = None
-    told = {}
+            for element in value if isinstance(value, list) else [value]:
+                if isinstance(element, str | int | float | bool) and len(found) <= _VALUES:
+                    found[element] = None
+    fields = {}
     for name, found in sorted(values.items()):
-        if not found or any(isinstance(one, str) and os.path.isabs(one) for one in found):
-            continue  # where things lie on this machine
-        text = any(isinstance(one, str) for one in found)
-        few = len(found) <= _VALUES
-        listed = sorted(found, key=lambda one: (str(type(one)), one)) if few else []
-        told[name] = {"type": "text" if text else "number", "values": listed, "all_values": few and whole}
-    return told
+        if not found or any(map(is_absolute_path, found)):
+            continue
+        is_text = any(isinstance(value, str) for value in found)
+        is_short = len(found) <= _VALUES
+        listed = sorted(found, key=lambda value: (str(type(value)), value)) if is_short else []
+        fields[name] = {
+            "type": "text" if is_text else "number",
+            "values": listed,
+            "all_values": is_short and is_complete,
+        }
+    return fields
 
 
-def _homes(service: Service) -> list[Path]:
-    """Folders that tell of the model: the one given and, for an export, those that the index lies in or notes."""
-    note, around = service.index.get_note(MODEL), service.index.folder
-    others = [] if around is None else [around.absolute().parent]
+def _model_folders(service: Service) -> list[Path]:
+    """Return the folders that describe the model: the one given and, for an export, those that the index names."""
+    index, note = service.index, service.index.get_note(MODEL)
+    others = [] if index.folder is None else [index.folder.absolute().parent]
     others += [] if note is None else [Path(note)]
-    same = [one for one in others if holds_model(one) and model_fingerprint(one) == service.coder.fingerprint]
-    return [service.model, *same]
+    fingerprint = service.encoder.fingerprint
+    return [service.model, *(path for path in others if holds_model(path) and model_fingerprint(path) == fingerprint)]
 
 
-def _model(service: Service) -> dict[str, Any]:
-    """What the model is, less where things lie on this machine."""
-    for folder in _homes(service):
+def _model_facts(service: Service) -> dict[str, Any]:
+    """Return facts of the model, without paths."""
+    for folder in _model_folders(service):
         for read in (shown_info, facts_of):  # of a model, of an export
             with suppress(AdshError):
                 return read(folder)
-    return {"bits": service.coder.bits}
+    return {"bits": service.encoder.bits}
 
 
 def _evaluations(service: Service) -> list[dict[str, Any]]:
-    for folder in _homes(service):
+    for folder in _model_folders(service):
         for report in (folder / REPORT, folder / JSON_REPORT):  # of a model, of an export
-            with suppress(AdshError):  # it was not judged
+            with suppress(AdshError):  # it was not evaluated
                 return [_figures(evaluation) for evaluation in read_report(report)]
     return []
 

@@ -1,4 +1,4 @@
-"""Items of the index: read, stored, taken out, and shown."""
+"""Routes of items: read, show, store and delete them. A slash inside a key may be sent as it is, or as %2F."""
 
 from __future__ import annotations
 
@@ -9,15 +9,28 @@ import orjson
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from .. import schemas
 from ..engine.image_root import read_image
-from ..engine.search import from_hex, shown
+from ..engine.images import EncodedImage
+from ..engine.problems import Problem
+from ..engine.search_queue import metadata_json, parse_hex
 from ..engine.service import Service
-from ..problems import Problem
-from ..schemas import EXAMPLE_CODE, ItemRequest, ItemsRequest, checked
-from .bodies import ERRORS, FORM, JSON, NOT_FOUND, described, json_field, kind_of, read_form
+from . import schemas
+from .bodies import ERRORS, FORM, JSON, NOT_FOUND, content_type, describe_body, json_field, read_form
+from .schemas import EXAMPLE_CODE, ItemRequest, ItemsRequest, parse_fields, parse_json
 
 _IMAGE = b"/image"
+_ITEM_PATH = "/items/{key:anything}"
+
+_ITEMS_BODY = describe_body(
+    ItemsRequest,
+    {"two": {"items": [{"key": "a.jpg", "code": EXAMPLE_CODE}, {"key": "b.jpg", "code": EXAMPLE_CODE}]}},
+)
+_ITEM_BODY = describe_body(
+    ItemRequest,
+    {"by code": {"code": EXAMPLE_CODE, "metadata": {"class": "cat"}}},
+    {"metadata": {"type": "string", "description": 'JSON, such as {"class": "cat"}.'}},
+    {"metadata": '{"class": "cat"}'},
+)
 
 
 class _Anything(StringConvertor):
@@ -30,108 +43,107 @@ register_url_convertor("anything", _Anything())
 
 
 async def _check_path(request: Request) -> None:
-    """Refuses a key that is no UTF-8: what is not would be the same sign for all, and one key for many."""
+    """Refuse a key that is not UTF-8: its invalid bytes would all become one character, and many keys one key."""
     try:
         unquote_to_bytes(request.scope.get("raw_path", b"")).decode()
     except UnicodeDecodeError:
-        raise Problem(422, "the key in the address is no UTF-8: encode it as UTF-8, then by percent signs") from None
+        raise Problem(422, "the key in the address is not UTF-8: encode it as UTF-8, then by percent signs") from None
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes of items. A slash inside a key may be sent as it is, or as %2F."""
+    """Return the routes of items."""
     router = APIRouter(prefix="/v1", responses=ERRORS, tags=["items"], dependencies=[Depends(_check_path)])
+    _add_batch_route(router, service)
+    _add_read_routes(router, service)
+    _add_write_routes(router, service)
+    return router
+
+
+def _add_batch_route(router: APIRouter, service: Service) -> None:
     index = service.index
 
-    async def item_answer(key: str) -> Response:
-        item = await service.item(key)
-        told = {"key": item.key, "code": item.code.hex(), "metadata": shown(item.metadata)}
-        return Response(orjson.dumps(told), media_type=JSON)
-
-    @router.post(
-        "/items",
-        response_model=schemas.StoredItems,
-        openapi_extra=described(
-            ItemsRequest,
-            {
-                "two": {
-                    "items": [
-                        {"key": "a.jpg", "code": EXAMPLE_CODE},
-                        {"key": "b.jpg", "code": EXAMPLE_CODE},
-                    ]
-                }
-            },
-        ),
-    )
+    @router.post("/items", response_model=schemas.StoredItems, openapi_extra=_ITEMS_BODY)
     async def put_items(request: Request) -> Response:
         """Store several items by their codes, all of them or none. Durable when answered."""
-        kind_of(request, JSON)
-        given = checked(ItemsRequest, await request.body()).items
-        if len(given) > service.limits.max_items:
-            raise Problem(422, f"{len(given):,} items: send at most {service.limits.max_items:,} at a time")
-        codes = np.frombuffer(b"".join(from_hex(item.code, index.bits) for item in given), dtype=np.uint8)
+        content_type(request, JSON)
+        items = parse_json(ItemsRequest, await request.body()).items
+        if len(items) > service.limits.max_items:
+            raise Problem(422, f"{len(items):,} items: send at most {service.limits.max_items:,} at a time")
+        codes = np.frombuffer(b"".join(parse_hex(item.code, index.bits) for item in items), dtype=np.uint8)
         new = await service.write(
             lambda: index.add(
-                [item.key for item in given], codes.reshape(len(given), -1), [item.metadata for item in given]
+                [item.key for item in items], codes.reshape(len(items), -1), [item.metadata for item in items]
             )
         )
-        return Response(orjson.dumps({"new": new, "replaced": len(given) - new}), media_type=JSON)
+        return Response(orjson.dumps({"new": new, "replaced": len(items) - new}), media_type=JSON)
 
+
+def _add_read_routes(router: APIRouter, service: Service) -> None:
     @router.get(
-        "/items/{key:anything}/image",
+        f"{_ITEM_PATH}/image",
         response_class=Response,
-        responses={**NOT_FOUND, 200: {"content": {"image/*": {}}, "description": "The picture's file."}},
+        responses={**NOT_FOUND, 200: {"content": {"image/*": {}}, "description": "The image file."}},
     )
     async def image(key: str, request: Request) -> Response:
-        """The picture of an item, where the server was started with `--images` and it lies there."""
+        """Return the image of an item, if the server was started with `--images` and the file lies there."""
         if not request.scope.get("raw_path", _IMAGE).endswith(_IMAGE):  # a key that ends so, its slash sent as %2F
-            return await item_answer(f"{key}/image")
-        item = await service.item(key)
-        root = service.images
-        if root is None:
-            raise Problem(404, "this service shows no pictures: start it with --images FOLDER")
-        found = await service.read_slowly(lambda: read_image(root, item))
-        if found is None:
-            raise Problem(404, f"there is no picture of {key[:80]!r} in the folder of images")
-        data, media_type = found
-        return Response(data, media_type=media_type, headers={"Cache-Control": "private, max-age=300"})
+            return await _item_answer(service, f"{key}/image")
+        return await _image_answer(service, key)
 
-    @router.get("/items/{key:anything}", response_model=schemas.Item, responses=NOT_FOUND)
+    @router.get(_ITEM_PATH, response_model=schemas.Item, responses=NOT_FOUND)
     async def item(key: str) -> Response:
-        """An item as it is stored."""
-        return await item_answer(key)
+        """Return an item as it is stored."""
+        return await _item_answer(service, key)
 
+
+def _add_write_routes(router: APIRouter, service: Service) -> None:
     @router.put(
-        "/items/{key:anything}",
+        _ITEM_PATH,
         response_model=schemas.Stored,
         responses={201: {"model": schemas.Stored, "description": "The key is new."}},
-        openapi_extra=described(
-            ItemRequest,
-            {"by code": {"code": EXAMPLE_CODE, "metadata": {"class": "cat"}}},
-            {"metadata": {"type": "string", "description": 'JSON, such as {"class": "cat"}.'}},
-            {"metadata": '{"class": "cat"}'},
-        ),
+        openapi_extra=_ITEM_BODY,
     )
     async def put_item(key: str, request: Request) -> Response:
-        """Store an item by its code, or by its picture, which the network codes. Durable when answered."""
-        if kind_of(request, JSON, FORM) == JSON:
-            given, seen = checked(ItemRequest, await request.body()), None
-        else:
-            form = await read_form(request)
-            metadata = json_field(form, "metadata")
-            if form.fields:
-                raise Problem(422, f"{next(iter(form.fields))[:40]} is not known here: send image and metadata")
-            seen = await service.pictures(form.image)
-            given = schemas.checked_fields(ItemRequest, {"code": seen.code.hex(), "metadata": metadata})
-        code = from_hex(given.code, index.bits)
-        new = await service.put(key, code, given.metadata, seen)
-        told = {"key": key, "code": code.hex(), "new": new}
-        return Response(orjson.dumps(told), status_code=201 if new else 200, media_type=JSON)
+        """Store an item by its code, or by its image, which the network encodes. Durable when answered."""
+        item, image = await _read_item(service, request)
+        code = parse_hex(item.code, service.index.bits)
+        new = await service.store(key, code, item.metadata, image)
+        answer = {"key": key, "code": code.hex(), "new": new}
+        return Response(orjson.dumps(answer), status_code=201 if new else 200, media_type=JSON)
 
-    @router.delete("/items/{key:anything}", status_code=204, response_class=Response, responses=NOT_FOUND)
+    @router.delete(_ITEM_PATH, status_code=204, response_class=Response, responses=NOT_FOUND)
     async def remove_item(key: str) -> Response:
-        """Take an item out. Durable when answered."""
-        if not await service.write(lambda: index.remove([key])):
-            raise Problem(404, f"there is no item with the key {key[:80]!r}: nothing was taken out")
+        """Delete an item. Durable when answered."""
+        if not await service.write(lambda: service.index.remove([key])):
+            raise Problem(404, f"there is no item with the key {key[:80]!r}: nothing was deleted")
         return Response(status_code=204)
 
-    return router
+
+async def _item_answer(service: Service, key: str) -> Response:
+    item = await service.item(key)
+    answer = {"key": item.key, "code": item.code.hex(), "metadata": metadata_json(item.metadata)}
+    return Response(orjson.dumps(answer), media_type=JSON)
+
+
+async def _image_answer(service: Service, key: str) -> Response:
+    item = await service.item(key)
+    root = service.images
+    if root is None:
+        raise Problem(404, "this service shows no images: start it with --images FOLDER")
+    found = await service.read_slowly(lambda: read_image(root, item))
+    if found is None:
+        raise Problem(404, f"there is no image of {key[:80]!r} in the folder of images")
+    data, media_type = found
+    return Response(data, media_type=media_type, headers={"Cache-Control": "private, max-age=300"})
+
+
+async def _read_item(service: Service, request: Request) -> tuple[ItemRequest, EncodedImage | None]:
+    """Return the item of a body, and for a form its encoded image."""
+    if content_type(request, JSON, FORM) == JSON:
+        return parse_json(ItemRequest, await request.body()), None
+    form = await read_form(request)
+    metadata = json_field(form, "metadata")
+    if form.fields:
+        raise Problem(422, f"{next(iter(form.fields))[:40]} is not known here: send image and metadata")
+    image = await service.encode_image(form.image)
+    return parse_fields(ItemRequest, {"code": image.code.hex(), "metadata": metadata}), image

@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 from fastapi import APIRouter, Request, Response
 
+from ..engine.problems import Problem
 from ..engine.service import Service
-from ..problems import Problem
-from ..schemas import EXAMPLE_CODE, EncodeAnswer, SearchAnswer, SearchRequest, Wanted, checked, checked_fields
-from .bodies import ERRORS, FORM, JSON, NOT_FOUND, described, json_field, kind_of, read_form
+from .bodies import ERRORS, FORM, JSON, NOT_FOUND, content_type, describe_body, json_field, read_form
+from .schemas import EXAMPLE_CODE, EncodeAnswer, SearchAnswer, SearchFields, SearchRequest, parse_fields, parse_json
 
 _EXAMPLES = {
     "by code": {"code": EXAMPLE_CODE, "k": 10},
@@ -19,7 +19,7 @@ _EXAMPLES = {
 }
 _FIELDS = {
     "k": {"type": "integer", "minimum": 1, "default": 10, "description": "How many matches at most."},
-    "radius": {"type": "integer", "minimum": 0, "description": "Only matches within this Hamming distance."},
+    "radius": {"type": "integer", "minimum": 0, "description": "Only items within this Hamming distance."},
     "filter": {"type": "string", "description": 'JSON, such as {"class": "cat"}.'},
     "ranking": {
         "type": "string",
@@ -27,57 +27,65 @@ _FIELDS = {
         "default": "hamming",
         "description": "What orders the matches; asymmetric compares the network's real-valued outputs.",
     },
-    "rerank": {"type": "boolean", "description": "Whether equal distances are ordered by what things look like."},
+    "rerank": {"type": "boolean", "description": "Whether ties are ordered by visual similarity."},
 }
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes that a picture or a code is sent to."""
+    """Return the routes that take an image or a code."""
     router = APIRouter(prefix="/v1", responses=ERRORS, tags=["search"])
-    coded = {"code": EXAMPLE_CODE, "bits": service.index.bits}
+    encoded = {"code": EXAMPLE_CODE, "bits": service.index.bits}
     match = {"key": "cat/1.jpg", "distance": 0, "metadata": {"class": "cat"}, "code": EXAMPLE_CODE}
-    found = {**coded, "ranking": "hamming", "reranked": False, "matches": [match]}
-    outputs = [round(0.9 * (-1) ** at, 1) for at in range(service.index.bits)]
+    found = {**encoded, "ranking": "hamming", "reranked": False, "matches": [match]}
+    outputs = [round(0.9 * (-1) ** bit, 1) for bit in range(service.index.bits)]
 
     @router.post(
         "/search",
         response_model=SearchAnswer,
-        responses={**NOT_FOUND, **_answered(found)},
-        openapi_extra=described(SearchRequest, _EXAMPLES, _FIELDS, {"k": 5, "filter": '{"class": "cat"}'}),
+        responses={**NOT_FOUND, **_answer_example(found)},
+        openapi_extra=describe_body(SearchRequest, _EXAMPLES, _FIELDS, {"k": 5, "filter": '{"class": "cat"}'}),
     )
     async def search(request: Request) -> Response:
-        """Find what is nearest to a picture, a code or an item.
+        """Find the items nearest to an image, a code or another item.
 
-        JSON asks by `code` or `key`; a form asks by picture, in its field `image`, with the same options beside it.
+        JSON searches by `code` or `key`; a form searches by the image in its field `image`, with the same options.
         """
-        if kind_of(request, JSON, FORM) == JSON:
-            answer = await service.by_code(checked(SearchRequest, await request.body()))
+        if content_type(request, JSON, FORM) == JSON:
+            answer = await answer_json(service, await request.body())
         else:
             form = await read_form(request)
             conditions = json_field(form, "filter")
-            asked = checked_fields(Wanted, {**form.fields, "filter": conditions})
-            answer = await service.by_image(form.image, asked)
+            fields = parse_fields(SearchFields, {**form.fields, "filter": conditions})
+            answer = await service.search_by_image(form.image, fields.options())
         return Response(answer, media_type=JSON)
 
     @router.post(
         "/encode",
         response_model=EncodeAnswer,
-        responses=_answered({**coded, "outputs": outputs}),
-        openapi_extra=described(None, fields={}),
+        responses=_answer_example({**encoded, "outputs": outputs}),
+        openapi_extra=describe_body(None, fields={}),
     )
     async def encode(request: Request) -> Response:
-        """The code of a picture."""
-        kind_of(request, FORM)
+        """Return the code of an image."""
+        content_type(request, FORM)
         form = await read_form(request)
         if form.fields:
             raise Problem(422, f"{next(iter(form.fields))[:40]} is not known here: send the field image alone")
-        seen = await service.pictures(form.image)
-        told = {"code": seen.code.hex(), "bits": service.index.bits, "outputs": seen.outputs.tolist()}
-        return Response(orjson.dumps(told), media_type=JSON)
+        image = await service.encode_image(form.image)
+        answer = {"code": image.code.hex(), "bits": service.index.bits, "outputs": image.outputs.tolist()}
+        return Response(orjson.dumps(answer), media_type=JSON)
 
     return router
 
 
-def _answered(example: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
-    """The description of an answer like this."""
+async def answer_json(service: Service, body: bytes) -> bytes:
+    """Answer a search by code or key, from one body of JSON to another."""
+    request = parse_json(SearchRequest, body)
+    if request.code is not None:
+        return await service.search_by_code(request.code, request.options())
+    return await service.search_by_key(request.key or "", request.options())
+
+
+def _answer_example(example: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """Return the description of an answer like this."""
     return {200: {"content": {JSON: {"example": example}}}}

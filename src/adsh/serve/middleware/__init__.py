@@ -1,1 +1,1 @@
-"""What every request passes before a route sees it."""
+"""What every request passes before its route: limits on its head, the log, authentication and size."""

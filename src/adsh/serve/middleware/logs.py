@@ -1,4 +1,4 @@
-"""One JSON line a request, under an id that the answer carries too; and what fails, with its trace."""
+"""Log one JSON line for each request, under an id that the answer carries too, and failures with their trace."""
 
 from __future__ import annotations
 
@@ -16,45 +16,47 @@ import orjson
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..metrics import Metrics
-from ..problems import FAILED, REQUEST_ID, Problem, send_problem
+from ..engine.metrics import Metrics
+from ..engine.problems import Problem
+from .responses import REQUEST_ID, send_problem
 
 Write = Callable[[dict[str, Any]], None]
 
-ROUTE = "adsh.route"  # in the scope of a request: what it is counted under, where no route of the framework is found
+ROUTE = "adsh.route"  # in the scope of a request: the name it is counted under, if the framework has no route for it
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_GONE = 499  # what is logged of a request whose sender went away before it was answered
-_LONGEST = 300  # characters of a path in the log
+_FAILED = "the server failed on this request; its log has the details, under the request's id"
+_DISCONNECTED = 499  # logged for a request whose client left before it was answered
+_MAX_PATH = 300  # characters of a path in the log
 
 
 def write_line(values: dict[str, Any]) -> None:
-    """One JSON object on standard error."""
+    """Write one JSON object to standard error."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     sys.stderr.buffer.write(orjson.dumps({"time": f"{stamp}Z", **values}, default=str) + b"\n")
     sys.stderr.buffer.flush()
 
 
 class JsonHandler(logging.Handler):
-    """The lines of other libraries, in the same form."""
+    """Writes the log of other libraries in the same form."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line."""
-        told: dict[str, Any] = {"level": record.levelname.lower(), "logger": record.name, "text": record.getMessage()}
+        """Write one line."""
+        values: dict[str, Any] = {"level": record.levelname.lower(), "logger": record.name, "text": record.getMessage()}
         if record.exc_info:
-            told["trace"] = "".join(traceback.format_exception(*record.exc_info))
-        write_line(told)
+            values["trace"] = "".join(traceback.format_exception(*record.exc_info))
+        write_line(values)
 
 
 def log_as_json() -> None:
-    """What any library of this process logs or warns of is a line of the same form from now on."""
+    """From now on, write what any library logs or warns of in the same form."""
     logging.captureWarnings(True)
-    warnings.filterwarnings("ignore", module=r"PIL\.")  # of what is odd in an upload: who sent it is told what matters
+    warnings.filterwarnings("ignore", module=r"PIL\.")  # about oddities of uploads: the answer says what matters
     logging.basicConfig(handlers=[JsonHandler()], level=logging.WARNING, force=True)
 
 
 class RequestLog:
-    """Gives a request an id, its answer headers; counts and logs it, and answers 500 for what nobody caught."""
+    """Gives each request an id and its answer headers; counts and logs it; answers 500 for uncaught errors."""
 
     def __init__(
         self, app: ASGIApp, metrics: Metrics, write: Write | None, headers: Sequence[tuple[bytes, bytes]]
@@ -62,20 +64,20 @@ class RequestLog:
         self._app, self._metrics, self._write, self._headers = app, metrics, write, headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         started, status = time.perf_counter(), 0
         request_id = _given_id(scope) or os.urandom(8).hex()
         scope[REQUEST_ID] = request_id
-        more = [(b"x-request-id", request_id.encode()), *self._headers]
+        extra = [(b"x-request-id", request_id.encode()), *self._headers]
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *more]
+                message["headers"] = [*message.get("headers", ()), *extra]
             await send(message)
 
         try:
@@ -83,11 +85,11 @@ class RequestLog:
         except ClientDisconnect:
             pass
         except Exception as problem:
-            self._failed(request_id, problem)
+            self._log_failure(request_id, problem)
             if not status:
-                await send_problem(scope, answer, Problem(500, FAILED))
+                await send_problem(scope, answer, Problem(500, _FAILED))
         finally:
-            seconds, status = time.perf_counter() - started, status or _GONE
+            seconds, status = time.perf_counter() - started, status or _DISCONNECTED
             path = scope.get(ROUTE) or getattr(scope.get("route"), "path_format", None) or "other"
             self._metrics.request(scope["method"], path, status, seconds)
             if self._write is not None:
@@ -96,13 +98,13 @@ class RequestLog:
                         "level": "info",
                         "id": request_id,
                         "method": scope["method"],
-                        "path": scope["path"][:_LONGEST],
+                        "path": scope["path"][:_MAX_PATH],
                         "status": status,
                         "ms": round(seconds * 1000, 2),
                     }
                 )
 
-    def _failed(self, request_id: str, problem: Exception) -> None:
+    def _log_failure(self, request_id: str, problem: Exception) -> None:
         if self._write is not None:
             trace = "".join(traceback.format_exception(problem))
             self._write({"level": "error", "id": request_id, "text": str(problem), "trace": trace})

@@ -1,4 +1,4 @@
-"""What requests and answers look like: checked on the way in, and shown in the OpenAPI description."""
+"""Schemas of requests and answers: requests are checked by them, and the OpenAPI description shows them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ..index.validation import LONGEST_KEY
-from .problems import Problem
+from ...index.validation import LONGEST_KEY
+from ...search.searcher import SearchOptions
+from ..engine.problems import Problem
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -22,33 +23,33 @@ HexCode = Annotated[
 ]
 Key = Annotated[str, Field(min_length=1, max_length=LONGEST_KEY, description="An item's key.", examples=["cat/1.jpg"])]
 Metadata = Annotated[
-    dict[str, Any] | None, Field(description="Anything you like to keep with an item.", examples=[{"class": "cat"}])
+    dict[str, Any] | None, Field(description="Any JSON object to keep with an item.", examples=[{"class": "cat"}])
 ]
 
 _NUMBERS = ("k", "radius")
-_WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _ADVICE = {  # what is expected of a field, and what to do
-    "k": "expected a whole number from 1: give how many matches you want, such as 10",
+    "k": "expected a whole number from 1: give how many matches to return, such as 10",
     "radius": "expected a whole number from 0: give how many bits may differ, such as 3, or leave it out",
     "filter": 'expected conditions on metadata: give an object, such as {"class": "cat"}, or leave it out',
     "ranking": "expected hamming or asymmetric: give one of them, or leave it out",
     "rerank": "expected true or false: give one of them, or leave it out",
-    "code": "expected hexadecimal digits: give the code as /v1/encode gives it",
+    "code": "expected hexadecimal digits: give the code as /v1/encode returns it",
     "key": f"expected a text of 1 to {LONGEST_KEY:,} characters: give an item's key",
     "metadata": 'expected an object: give one, such as {"class": "cat"}, or leave it out',
     "items": "expected a list of items, at least one: give each its key and code",
 }
 
 
-class _Given(BaseModel):
+class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Wanted(_Given):
-    """What is wanted of a search, whatever it is asked with."""
+class SearchFields(_Request):
+    """The options of a search, by code, key or image."""
 
     k: int = Field(10, ge=1, description="How many matches at most.", examples=[10])
-    radius: int | None = Field(None, ge=0, description="Only matches within this Hamming distance.", examples=[3])
+    radius: int | None = Field(None, ge=0, description="Only items within this Hamming distance.", examples=[3])
     filter: dict[str, Any] | None = Field(
         None,
         description='Conditions on metadata: {"class": "cat"}, {"year": {"ge": 2000}}; also eq, ne, in, not_in, lt, '
@@ -56,36 +57,34 @@ class Wanted(_Given):
         examples=[{"class": "cat"}],
     )
     ranking: Literal["hamming", "asymmetric"] = Field(
-        "hamming", description="What orders the matches; asymmetric takes an image.", examples=["hamming"]
+        "hamming", description="What orders the matches; asymmetric needs an image.", examples=["hamming"]
     )
     rerank: bool | None = Field(
         None,
-        description="Whether equal distances are ordered by what things look like; by default where that can be.",
+        description="Whether ties are ordered by visual similarity; by default where that is possible.",
         examples=[False],
     )
 
-    @model_validator(mode="after")
-    def _radius_counts_bits(self) -> Wanted:
-        if self.radius is not None and (self.ranking != "hamming" or self.rerank):
-            raise ValueError("a radius counts bits: leave out ranking asymmetric and rerank")
-        return self
+    def options(self) -> SearchOptions:
+        """Return the options as the library takes them, which refuses those that exclude each other."""
+        return SearchOptions(self.k, self.radius, self.filter, self.ranking, self.rerank)
 
 
-class SearchRequest(Wanted):
+class SearchRequest(SearchFields):
     """A search by a code or by the key of an item."""
 
     code: HexCode | None = None
     key: Key | None = None
 
     @model_validator(mode="after")
-    def _one_question(self) -> SearchRequest:
+    def _code_or_key(self) -> SearchRequest:
         if (self.code is None) == (self.key is None):
-            raise ValueError("give either code or key; an image goes as multipart/form-data, in the field image")
+            raise ValueError("give either code or key; send an image as multipart/form-data, in the field image")
         return self
 
 
 class Match(BaseModel):
-    """One item that was found."""
+    """One item of a search's answer."""
 
     key: Key
     distance: float
@@ -94,24 +93,24 @@ class Match(BaseModel):
 
 
 class SearchAnswer(BaseModel):
-    """What a search found, nearest first."""
+    """The matches of a search, nearest first."""
 
     code: HexCode = Field(description="The code that was searched for.")
     bits: int
     ranking: Literal["hamming", "asymmetric"]
-    reranked: bool = Field(description="Whether equal distances are in the order of what things look like.")
+    reranked: bool = Field(description="Whether ties are in the order of visual similarity.")
     matches: list[Match]
 
 
 class EncodeAnswer(BaseModel):
-    """The code of a picture."""
+    """The code of an image."""
 
     code: HexCode
     bits: int
     outputs: list[float] = Field(description="The network's outputs, bit by bit; their signs are the code.")
 
 
-class ItemRequest(_Given):
+class ItemRequest(_Request):
     """An item to store."""
 
     code: HexCode
@@ -124,7 +123,7 @@ class KeyedItem(ItemRequest):
     key: Key
 
 
-class ItemsRequest(_Given):
+class ItemsRequest(_Request):
     """Items to store, all of them or none."""
 
     items: list[KeyedItem] = Field(min_length=1)
@@ -154,37 +153,37 @@ class StoredItems(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """What was wrong, in one sentence."""
+    """Why a request failed, in one sentence."""
 
     detail: str
     request_id: str | None
 
 
-def checked(model: type[M], body: bytes) -> M:
-    """A JSON body as this model, or a Problem that says in one sentence what is wrong with it."""
+def parse_json(model: type[M], body: bytes) -> M:
+    """Parse a JSON body; raise a Problem that says in one sentence what is wrong with it."""
     try:
         return model.model_validate_json(body, strict=True)
     except ValidationError as problem:
-        raise Problem(422, sentence(problem)) from None
+        raise Problem(422, describe_error(problem)) from None
 
 
-def checked_fields(model: type[M], fields: dict[str, Any]) -> M:
-    """The same for the fields of a form, which are texts."""
-    given = dict(fields)
+def parse_fields(model: type[M], fields: dict[str, Any]) -> M:
+    """Parse the fields of a form, which are texts, in the same way."""
+    values = dict(fields)
     for name in _NUMBERS:
-        text = given.get(name)
+        text = values.get(name)
         if isinstance(text, str):  # digits alone, as in JSON: Python would read 1_0 and 5.0 as well
-            if _WHOLE.fullmatch(text) is None:
-                raise Problem(422, f"{name}={shortened(text)}: {_ADVICE[name]}")
-            given[name] = int(text)
+            if _INTEGER.fullmatch(text) is None:
+                raise Problem(422, f"{name}={truncate(text)}: {_ADVICE[name]}")
+            values[name] = int(text)
     try:
-        return model.model_validate(given)
+        return model.model_validate(values)
     except ValidationError as problem:
-        raise Problem(422, sentence(problem)) from None
+        raise Problem(422, describe_error(problem)) from None
 
 
-def sentence(problem: ValidationError) -> str:
-    """The first thing that is wrong: where, what was given, what was expected, what to do."""
+def describe_error(problem: ValidationError) -> str:
+    """Describe the first error in one sentence: where, what was given, what was expected, what to do."""
     first = problem.errors(include_url=False)[0]
     at = ".".join(str(part) for part in first["loc"])
     text = first["msg"].removeprefix("Value error, ")
@@ -198,20 +197,10 @@ def sentence(problem: ValidationError) -> str:
         return text if first["type"] == "value_error" else f"{text}: send a JSON object"
     named = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "")
     advice = _ADVICE.get(named) if isinstance(first["loc"][-1], str) else None
-    return f"{at}={shortened(first['input'])}: {advice or f'{text[:1].lower()}{text[1:]}: see /docs'}"
+    return f"{at}={truncate(first['input'])}: {advice or f'{text[:1].lower()}{text[1:]}: see /docs'}"
 
 
-def shortened(value: Any) -> str:
-    """A value as it was given, cut where it is long."""
+def truncate(value: Any) -> str:
+    """Return a value as it was given, cut off where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "…"
-
-
-def count_values(value: Any) -> int:
-    """How many values JSON holds, at any depth."""
-    held, waiting = 0, [value]
-    while waiting:
-        one = waiting.pop()
-        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
-        held += 1
-    return held

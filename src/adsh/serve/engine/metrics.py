@@ -1,4 +1,4 @@
-"""What the service counts, in Prometheus' text form; a registry of its own for each app."""
+"""Counters of the service in Prometheus' text format; each service has a registry of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Metrics:
-    """Counters and how long things take."""
+    """Counters, gauges and durations."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -31,10 +31,17 @@ class Metrics:
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def request(self, method: str, path: str, status: int, seconds: float) -> None:
-        """One request was answered; `path` is the route's, not the client's."""
+        """Count an answered request.
+
+        Args:
+            method: The HTTP method.
+            path: The route's path, not the client's.
+            status: The status of the answer.
+            seconds: How long it took.
+        """
         name = (method, path, status)
         known = self._known.get(name)
-        if known is None:  # looking a label up takes longer than counting
+        if known is None:  # looking up a label takes longer than counting
             verb = method if method in _METHODS else "other"
             known = self._requests.labels(verb, path, str(status)), self._seconds.labels(path)
             if verb != "other":
@@ -43,14 +50,14 @@ class Metrics:
         known[1].observe(seconds)
 
     def batch(self, kind: str) -> Callable[[int], None]:
-        """What is told the size of each batch of this kind."""
+        """Return a function that records the size of a batch of this kind."""
         child = self._batches.labels(kind)
         return lambda size: child.observe(size)
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """A value that is read when it is asked for."""
+        """Add a value that is read when the metrics are."""
         Gauge(f"adsh_{name}", text, registry=self.registry).set_function(value)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """Return all metrics, as Prometheus reads them."""
         return generate_latest(self.registry)

@@ -11,15 +11,15 @@ import pytest
 
 uvicorn = pytest.importorskip("uvicorn")
 
-from adsh.serve.middleware.heads import IDLE, LARGEST_HEAD, HeadProtocol  # noqa: E402  # after the check that uvicorn is there
+from adsh.serve.middleware.head_limits import IDLE_SECONDS, MAX_HEAD, LimitedHeadProtocol  # noqa: E402  # after the check that uvicorn is there
 
 from .test_process import HEAD, raw  # noqa: E402  # the same
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 
 
-class Hasty(HeadProtocol):
-    patience = 0.4
+class Hasty(LimitedHeadProtocol):
+    head_timeout = 0.4
 
 
 async def app(scope, receive, send):
@@ -39,7 +39,7 @@ async def app(scope, receive, send):
 
 
 @contextmanager
-def serving(protocol=HeadProtocol, **options):
+def serving(protocol=LimitedHeadProtocol, **options):
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, http=protocol, ws="none", lifespan="off", log_config=None, **options)
     server = uvicorn.Server(config)
@@ -91,7 +91,7 @@ def closed_after(port: int, *pieces: bytes, every: float = 0.0, most: float = 4.
     [
         [GET + b"X: ", *[b"x" * 1_000_000] * 60],
         [GET, *[b"a: b\r\n" * 10_000] * 100],
-        [GET + b"X: " + b"x" * (LARGEST_HEAD + 1) + b"\r\n\r\n"],  # whole, in one piece
+        [GET + b"X: " + b"x" * (MAX_HEAD + 1) + b"\r\n\r\n"],  # whole, in one piece
         [GET + b"a:b\r\n" * 20_000 + b"\r\n"],
         [b"GET /" + b"x" * 300_000],
         [b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n", *[b"a: b\r\n" * 10_000] * 10],
@@ -200,7 +200,7 @@ def test_more_connections_than_are_allowed_are_told_so():
 
 
 def test_far_more_connections_are_cut_off(monkeypatch):
-    monkeypatch.setattr("adsh.serve.middleware.heads._BEYOND", 2)
+    monkeypatch.setattr("adsh.serve.middleware.head_limits._REFUSED_CONNECTIONS", 2)
     with serving(limit_concurrency=3) as port:
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
         try:
@@ -228,4 +228,8 @@ def test_the_service_is_started_with_them(monkeypatch, tmp_path):
     monkeypatch.setattr(run.uvicorn, "Config", config)
     with pytest.raises(Stop):
         run.serve(None, run.Settings(tmp_path, "index"), None)
-    assert (seen["http"], seen["limit_concurrency"], seen["timeout_keep_alive"]) == (HeadProtocol, 2048, IDLE)
+    assert (seen["http"], seen["limit_concurrency"], seen["timeout_keep_alive"]) == (
+        LimitedHeadProtocol,
+        2048,
+        IDLE_SECONDS,
+    )

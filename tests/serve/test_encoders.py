@@ -12,7 +12,7 @@ from PIL import Image
 
 import adsh
 from adsh.client import Client
-from adsh.encoders.base import open_coder
+from adsh.encoders.base import open_encoder
 from adsh.encoders.onnx_package import facts_of
 from adsh.errors import FolderError, InputError
 from adsh.evaluate.evaluation import evaluate_model
@@ -42,7 +42,7 @@ def export_folder(made, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def exported(export_folder):
-    return open_coder(export_folder, "onnx")
+    return open_encoder(export_folder, "onnx")
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ def far_index(made, tmp_path):
 
 
 def test_an_export_alone_tells_what_it_is_and_how_good(export_folder, exported, made, far_index):
+    from adsh.serve.engine.limits import Limits
     from adsh.serve.engine.service import Service
     from adsh.serve.http import info
-    from adsh.serve.limits import Limits
 
     with adsh.open_index(far_index) as index:
         assert index.noted("model") is None
         service = Service(exported, index, Limits(), model=export_folder, runtime="onnx")
-        model, (judged,) = info._model(service), info._evaluations(service)
+        model, (judged,) = info._model_facts(service), info._evaluations(service)
     assert (model["network"], model["bits"], model["points"]) == ("tiny", 24, 36)
     assert (judged["bits"], judged["queries"], judged["database"]) == (24, 36, 36)
     assert 0 < judged["columns"]["learned"]["map_expected"] <= 1
@@ -110,13 +110,13 @@ main()
     assert not [line for line in server.logged() if line["level"] != "info"]
 
 
-def test_both_runtimes_give_the_same(made, coder, exported):
+def test_both_runtimes_give_the_same(made, encoder, exported):
     images = [Image.open(path) for path in sorted(made.photos.rglob("*.png"))[::5]]
     images += [Image.new("L", (300, 20), 90), Image.new("RGBA", (7, 9), (1, 2, 3, 60))]
-    first, second = coder.code(images), exported.code(images)
+    first, second = encoder.encode(images), exported.encode(images)
     for image in images:
         image.close()
-    assert (coder.bits, coder.fingerprint, coder.vector_size, coder.size) == (
+    assert (encoder.bits, encoder.fingerprint, encoder.vector_size, encoder.size) == (
         exported.bits, exported.fingerprint, exported.vector_size, exported.size,
     )  # fmt: skip
     np.testing.assert_array_equal(first.codes, second.codes)
@@ -125,39 +125,39 @@ def test_both_runtimes_give_the_same(made, coder, exported):
 
 
 def test_an_export_tells_of_the_model_that_its_index_notes(made, exported, tmp_path):
+    from adsh.serve.engine.limits import Limits
     from adsh.serve.engine.service import Service
     from adsh.serve.http import info
-    from adsh.serve.limits import Limits
 
     with adsh.open_index(tmp_path / "index", bits=24, model=made.model) as index:
         service = Service(exported, index, Limits(), model=tmp_path, runtime="onnx")
-        assert info._model(service) == {"bits": 24}
+        assert info._model_facts(service) == {"bits": 24}
         index.note("model", str(made.model))
-        assert info._model(service)["network"] == "tiny"
+        assert info._model_facts(service)["network"] == "tiny"
 
 
 def test_an_export_is_served_with_the_index_of_its_model(start, made, exported):
     data = next(made.photos.rglob("*.png")).read_bytes()
     answers = [
-        start(with_coder=one).post("/v1/search", files={"image": data}, data={"k": "4"}).json()
+        start(with_encoder=one).post("/v1/search", files={"image": data}, data={"k": "4"}).json()
         for one in (None, exported)
     ]
     assert answers[0] == answers[1]
 
 
-def test_the_codes_are_those_of_the_model(made, coder):
+def test_the_codes_are_those_of_the_model(made, encoder):
     photos = adsh.data.ResizedDataset(adsh.data.open_source(str(made.photos)), 32)
     images = [Image.open(made.photos / key) for key in photos.keys]
-    coded = coder.code(images)
+    encoding = encoder.encode(images)
     for image in images:
         image.close()
     codes, vectors = adsh.load(made.model).codes_and_features(photos)
-    np.testing.assert_array_equal(coded.codes, codes)
-    np.testing.assert_allclose(coded.vectors, vectors, atol=1e-5)
+    np.testing.assert_array_equal(encoding.codes, codes)
+    np.testing.assert_allclose(encoding.vectors, vectors, atol=1e-5)
 
 
 def test_a_runtime_that_there_is_not(made):
     with pytest.raises(InputError, match="choose one of torch, onnx"):
-        open_coder(made.model, "tvm")
+        open_encoder(made.model, "tvm")
     with pytest.raises(InputError, match="goes with --runtime torch"):
-        open_coder(made.model, "onnx", "cuda")
+        open_encoder(made.model, "onnx", "cuda")

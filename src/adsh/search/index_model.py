@@ -1,0 +1,49 @@
+"""The model that an index belongs to: the index stores its fingerprint, and a note of its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import InputError
+from ..index import Index, open_index
+from ..index.locate import MODEL, check_model, inside
+from ..models.adsh import load
+from ..models.fingerprint import model_fingerprint
+from ..models.info import model_info
+from ..models.protocol import HashModel
+from ..models.storage_format import holds_model
+
+
+def open_for_model(location: str, model: Path) -> Index:
+    """Open the index at a location for the codes of the model in a folder; create it where it is missing."""
+    index = open_index(inside(location), bits=model_info(model)["bits"], model=model)
+    if index.get_note(MODEL) is None:
+        index.set_note(MODEL, str(model.absolute()))
+    return index
+
+
+def load_model_of(index: Index, folder: Path | None, device: str | None) -> HashModel:
+    """Load the model whose codes an index holds.
+
+    Args:
+        index: An open index.
+        folder: The model's folder; by default the one that the index lies in, or else the one it was built with.
+        device: Where the model runs.
+
+    Raises:
+        InputError: The folder is not known or not there, or holds another model than the index was built with.
+    """
+    path = index.get_note(MODEL) if folder is None else str(folder)
+    parent = None if index.folder is None else index.folder.absolute().parent
+    if folder is None and parent is not None and holds_model(parent) and model_fingerprint(parent) == index.model:
+        path = str(parent)  # they may have been moved together
+    if path is None or not Path(path).exists():
+        state = (
+            "does not say which model its codes are of"
+            if path is None
+            else f"was built with the model in {path}, which does not exist"
+        )
+        raise InputError(f"the index {state}: give --model FOLDER")
+    check_model(index, model_fingerprint(Path(path)), path, "give --model FOLDER, or another index")
+    model: HashModel = load(path, device=device)
+    return model

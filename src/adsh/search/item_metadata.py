@@ -1,0 +1,66 @@
+"""The metadata that items get when they are ingested: the class, and what leads back to the image.
+
+An item of a folder of images has {"class": "cat", "file": "/photos/cat/1.jpg"}; one of an array has the source and its
+position there: {"class": "7", "source": "digits", "at": 12}.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Dataset
+from ..data.images.decode import decode
+from ..data.sources.registry import open_source
+from ..errors import InputError
+
+Metadata = dict[str, Any]
+
+
+def describe_item(dataset: Dataset, position: int, source: str, root: str | None) -> Metadata:
+    """Return the metadata of an item.
+
+    Args:
+        dataset: A source, or a view of one.
+        position: The item's position in the dataset.
+        source: How to open the source again: a name or a path.
+        root: Where the files of a named source are, if that was given.
+    """
+    metadata: Metadata = {}
+    if dataset.labels is not None:
+        names = [str(name) for name in dataset.labels.names_of(int(dataset.labels.ids[position]))]
+        if names:
+            metadata["class"] = names[0] if len(names) == 1 else names
+    origin, index = dataset.locate(position)
+    path = origin.path(index)
+    if path is not None:
+        return metadata | {"file": str(path.absolute())}
+    return metadata | {"source": source, "at": index} | ({"root": root} if root else {})
+
+
+def location_of(metadata: Metadata | None) -> str:
+    """Return where the item comes from: its file, or the source and its position there."""
+    values = metadata or {}
+    return str(values.get("file") or f"{values.get('source')} {values.get('at')}")
+
+
+def load_image(metadata: Metadata | None) -> NDArray[np.uint8] | None:
+    """Read the image that an item's metadata leads back to; None where there is none, or it was deleted."""
+    values = metadata or {}
+    try:
+        if isinstance(values.get("file"), str):
+            return decode(values["file"])
+        if isinstance(values.get("source"), str) and isinstance(values.get("at"), int):
+            item = _open_cached(values["source"], values.get("root"))[values["at"]]
+            return item if item.ndim == 3 else None
+    except (OSError, InputError, IndexError, TypeError):  # a user's own metadata may hold anything
+        pass
+    return None
+
+
+@cache
+def _open_cached(name: str, root: str | None) -> Dataset:
+    return open_source(name, root=root)

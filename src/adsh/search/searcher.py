@@ -1,0 +1,170 @@
+"""The rules of search, the same for `adsh search` and for the service.
+
+SearchOptions     how to search; refuses combinations that exclude each other
+EncodedQueries    the queries as codes, with the outputs and vectors that some options need
+Searcher          decides which of these a search uses, and runs it on an index
+
+The service answers many requests together, so it calls `Searcher.plan` and `Searcher.run` itself; `Searcher.search` is
+both in one. Needs no torch.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Dataset
+from ..data.match_input import resize_for_model
+from ..errors import AdshWarning, InputError
+from ..hamming.bits import Codes, pack
+from ..index import Index, Matches
+from ..index.matches import StoredVectors
+
+if TYPE_CHECKING:
+    from ..models.protocol import HashModel
+
+RANKINGS = ("hamming", "asymmetric")
+
+_NEAREST, _SAMPLE = 100, 1000  # items looked at to explain why a filter matches nothing
+_LISTED = 8  # names in a message
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How to search.
+
+    Attributes:
+        k: The number of matches for each query, at most.
+        radius: Only items within this Hamming distance.
+        where: Conditions on metadata, as `Index.search` takes them.
+        ranking: "hamming" orders items by the bits that differ; "asymmetric" by the network's real-valued outputs.
+        rerank: Whether items of equal distance are ordered by feature vectors. By default where query and index have
+            them; True refuses a search where one has none.
+    """
+
+    k: int = 10
+    radius: int | None = None
+    where: dict[str, Any] | None = None
+    ranking: str = "hamming"
+    rerank: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.ranking not in RANKINGS:
+            raise InputError(f'ranking={self.ranking!r} is unknown: choose "hamming" or "asymmetric"')
+        if self.radius is not None and (self.ranking != "hamming" or self.rerank):
+            raise InputError("a radius counts bits: leave out ranking asymmetric and rerank, or the radius")
+
+    @property
+    def orders_ties(self) -> bool:
+        """Whether vectors order items of equal distance, where query and index have them."""
+        return self.ranking == "hamming" and self.radius is None and self.rerank is not False
+
+
+@dataclass(frozen=True)
+class EncodedQueries:
+    """Queries as a model encoded them, one a row."""
+
+    codes: Codes  # (n, bytes) packed
+    outputs: Floats | None = None  # (n, bits); None for queries given as codes or keys, and models without outputs
+    vectors: Floats | StoredVectors | None = None  # (n, d); None where there are none
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """A search that was checked: the options, and the parts of the queries that it uses."""
+
+    options: SearchOptions
+    codes: Codes
+    outputs: Floats | None  # given where they rank the items
+    vectors: Floats | StoredVectors | None  # given where they order ties
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether only codes are compared, which takes microseconds."""
+        options = self.options
+        return options.radius is None and options.where is None and self.outputs is None and self.vectors is None
+
+
+class Searcher:
+    """Search an index."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+
+    def search(self, queries: EncodedQueries, options: SearchOptions) -> list[Matches]:
+        """Return the matches of each query, nearest first; warn where a filter is probably a typo."""
+        found = self.run(self.plan(queries, options))
+        if options.where and not any(map(len, found)):
+            self._warn_of_unknown_values(queries.codes, options.where)
+        return found
+
+    def plan(self, queries: EncodedQueries, options: SearchOptions) -> SearchPlan:
+        """Check that the queries have what the options need, and leave out what they do not use."""
+        if options.ranking == "asymmetric" and queries.outputs is None:
+            raise InputError(
+                "ranking asymmetric compares a network's real-valued outputs: search by image with a model that has a "
+                "network, or use ranking hamming"
+            )
+        if options.rerank and queries.vectors is None:
+            raise InputError("there is no vector to order ties by: search by image or key, or leave rerank out")
+        if options.rerank and not self.index.has_vectors:
+            raise InputError("the index holds no vectors to order ties by: build it with vectors, or leave rerank out")
+        reranked = options.orders_ties and queries.vectors is not None and self.index.has_vectors
+        return SearchPlan(
+            options,
+            queries.codes,
+            queries.outputs if options.ranking == "asymmetric" else None,
+            queries.vectors if reranked else None,
+        )
+
+    def run(self, plan: SearchPlan) -> list[Matches]:
+        """Return the matches of each query, nearest first."""
+        options, index = plan.options, self.index
+        if options.radius is not None:
+            return index.within(plan.codes, options.radius, where=options.where, limit=options.k)
+        if plan.outputs is not None:
+            return index.search(plan.outputs, options.k, where=options.where, ranking="asymmetric")
+        return index.search(
+            plan.codes, options.k, where=options.where, vectors=plan.vectors, rerank=plan.vectors is not None
+        )
+
+    def _warn_of_unknown_values(self, codes: Codes, where: dict[str, Any]) -> None:
+        """Warn when a filter names a field or value that no sampled item has: it is probably a typo."""
+        nearest = [metadata for matches in self.index.search(codes, _NEAREST) for metadata in matches.metadata]
+        known: dict[str, set[str]] = {}  # values by field
+        for metadata in [*nearest, *(item.metadata for item in self.index.sample(_SAMPLE))]:
+            for name, value in (metadata or {}).items():
+                known.setdefault(name, set()).update(map(str, value if isinstance(value, list) else [value]))
+        for name, condition in where.items():
+            if name not in known:
+                text = f"no sampled item has the field {name!r}: the fields are {join_some(known)}"
+            else:
+                tests = condition if isinstance(condition, dict) else {"eq": condition}
+                values = {str(value) for value in (*tests.get("in", ()), *([tests["eq"]] if "eq" in tests else ()))}
+                if not values or values & known[name]:
+                    continue
+                text = f"no sampled item has {name}={min(values)}: its values are {join_some(known[name])}"
+            warnings.warn(text, AdshWarning, stacklevel=3)
+
+
+def encode_queries(model: HashModel, queries: Dataset) -> EncodedQueries:
+    """Encode images or features with a model, resized as the model takes them."""
+    items = resize_for_model(queries, model.input_shape_)
+    if not model.has_bounded_outputs:
+        codes, features = model.encode_with_features(items)
+        return EncodedQueries(codes, vectors=features)
+    outputs, features = model.outputs_with_features(items)
+    return EncodedQueries(pack(outputs), outputs, features)
+
+
+def join_some(names: Iterable[str]) -> str:
+    """Return the first few names in order, for a message."""
+    listed = sorted(names)
+    return ", ".join([*listed[:_LISTED], "…"] if len(listed) > _LISTED else listed) or "none"
