@@ -21,7 +21,7 @@ import numpy as np
 import adsh
 from adsh.data import open_source, split
 from adsh.evaluate import metrics
-from adsh.experiments.measure import version_of_code
+from adsh.experiments.measure import code_version
 from adsh.methods import DEEP, create
 
 FEATURES = "lite0_512.npy"
@@ -71,7 +71,7 @@ def main():
         }  # fmt: skip
         rows = json.loads(given.out.read_text()) if given.out.exists() else []
         there = [other for other in rows if all(other[key] == row[key] for key in KEY)]
-        if there and not given.again and (given.any_commit or there[0]["commit"] == version_of_code()):
+        if there and not given.again and (given.any_commit or there[0]["commit"] == code_version()):
             continue
         if time.monotonic() - started > given.seconds:
             print(f"no time for {len(wanted) - place + 1} of {len(wanted)} runs", file=sys.stderr)
@@ -112,7 +112,7 @@ def measured(dataset, X, name, options, bits, protocol, seed):
         "map_network": judged(method.encode(database)), "seconds": round(seconds, 2),
         "seconds_codes": round(stages["codes"], 2) if stages else None,
         "seconds_hash_function": round(stages["hash function"], 2) if stages else None,
-        "device": "cpu", "commit": version_of_code(), "features": FEATURES,
+        "device": "cpu", "commit": code_version(), "features": FEATURES,
         "distinct_codes": len(np.unique(codes, axis=0)),
     }  # fmt: skip
 

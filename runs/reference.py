@@ -16,7 +16,7 @@ from pathlib import Path
 import adsh
 from adsh.data import check_overlap, open_source, prepare, split
 from adsh.evaluate import evaluate_model
-from adsh.experiments.measure import version_of_code
+from adsh.experiments.measure import code_version
 
 KEY = ("method", "preset", "network", "bits", "protocol", "seed")
 
@@ -69,7 +69,7 @@ def main():
                 "protocol": given.protocol, "seed": seed, "map_expected": round(learned.map_expected, 5),
                 "map_stable": round(learned.map_stable, 5), "map_network": round(network.map_expected, 5),
                 "seconds": round(sum(r["seconds"] for r in model.history_), 2), "device": str(model.device_),
-                "commit": version_of_code(), "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
+                "commit": code_version(), "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
                 "size": getattr(getattr(model.network_, "preprocess", None), "size", None), "k": given.k,
                 "outer": model.recipe_.outer, "compile": model.recipe_.compile,
                 "given": {**given.recipe, **given.options},  # in the place of the preset's and the network's own

@@ -22,7 +22,7 @@ import adsh
 from adsh.config import Recipe
 from adsh.data import open_source, prepare, split
 from adsh.evaluate import metrics
-from adsh.experiments.measure import version_of_code
+from adsh.experiments.measure import code_version
 
 RECIPE = {field.name for field in fields(Recipe)}
 
@@ -62,7 +62,7 @@ def trial(settings):
         "seconds": round(sum(r["seconds"] for r in model.history_), 2),
         "images": model.recipe_.outer * model.recipe_.samples * model.recipe_.inner,
         "code_update_seconds": round(sum(r["code_update_seconds"] for r in model.history_), 3),
-        "recipe": asdict(model.recipe_), "commit": version_of_code(),
+        "recipe": asdict(model.recipe_), "commit": code_version(),
         "rows": len(model.code_table_.count), "held_out": len(asking), "device": str(model.device_),
     }  # fmt: skip
     for mirror in (False, True):

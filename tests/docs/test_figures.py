@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adsh.experiments.cell import called
+from adsh.experiments.cell import display_name
 
 from .blocks import ROOT
 
@@ -64,7 +64,7 @@ def test_the_papers_tables_are_those_of_the_results(table):
             paper = of_each[0]["paper"]
             found = float(np.mean([row["map_expected"] for row in of_each]))
             cells.append(short(found) + (f" ({short(paper)})" if paper else ""))
-        assert f"| {called(method)} | {' | '.join(cells)} |" in section
+        assert f"| {display_name(method)} | {' | '.join(cells)} |" in section
 
 
 def test_the_comparison_on_the_same_features_is_as_the_readme_says():

@@ -13,9 +13,9 @@ from PIL import Image
 import adsh
 from adsh.errors import AdshError, InputError
 from adsh.experiments import EXPERIMENTS, ExperimentConfig, reproduce, runner
-from adsh.experiments.experiment_config import ExperimentData
+from adsh.experiments.experiment_data import ExperimentData
 from adsh.experiments.figures import networks
-from adsh.experiments.measure import fitted, model_of
+from adsh.experiments.measure import build_model, train
 from adsh.experiments.run import experiment
 
 from .configs import CHEAP, DIGITS
@@ -27,7 +27,7 @@ ROW = {"method", "bits", "seed", "map_expected", "map_stable", "map_network", "p
 def everything(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(networks.OWN, "dhn", "dsh_net")  # AlexNet would take most of the time of all
+        patch.setitem(networks.OWN_NETWORKS, "dhn", "dsh_net")  # AlexNet would take most of the time of all
         yield out, reproduce(["all"], DIGITS, out, tex=True)
 
 
@@ -55,7 +55,7 @@ def test_the_page_shows_them_all(everything):
     assert "data:image/png" in page
 
 
-def test_records_hold_no_pictures_of_the_data(everything):
+def test_records_hold_no_images_of_the_data(everything):
     out, _ = everything
     for path in (*out.glob("*.json"), out / "cells.jsonl"):
         assert "data:image" not in path.read_text()
@@ -67,7 +67,7 @@ def test_a_second_run_repeats_nothing(everything):
     before = cells.stat().st_mtime_ns
     again = reproduce(["table1", "ties"], DIGITS, out)
     assert (again.ran, again.failed) == (0, {})
-    assert again.kept == 30  # ten methods and five more, at two lengths
+    assert again.reused == 30  # ten methods and five more, at two lengths
     assert cells.stat().st_mtime_ns == before
     assert outcome.ran == len(cells.read_text().splitlines())
     assert not (out / "cells").exists()
@@ -100,7 +100,7 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
         reproduce(["table1", "table2"], CHEAP, tmp_path, on_cell=stop)
     assert len(list(tmp_path.glob("cells/*.json"))) == 2
     outcome = reproduce(["table1", "table2"], CHEAP, tmp_path)
-    assert (outcome.kept, outcome.ran) == (2, 4)
+    assert (outcome.reused, outcome.ran) == (2, 4)
     assert not (tmp_path / "cells").exists()
     assert len((tmp_path / "cells.jsonl").read_text().splitlines()) == 6
 
@@ -114,22 +114,22 @@ def test_latex_is_written_on_demand(tmp_path):
     assert r"\begin{tabular}" in (tmp_path / "table1.tex").read_text()
 
 
-def test_what_is_done_can_be_shown_without_running_the_rest(tmp_path):
+def test_records_can_be_rendered_without_running_the_rest(tmp_path):
     reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path)
     outcome = reproduce(["table1"], CHEAP, tmp_path, run=False)
-    assert (outcome.ran, outcome.kept) == (0, 2)
+    assert (outcome.ran, outcome.reused) == (0, 2)
     assert "ITQ" in (tmp_path / "table1.md").read_text()
     with pytest.raises(InputError, match="holds no cell of hyper"):
         reproduce(["hyper"], CHEAP, tmp_path, run=False)
 
 
-def test_what_is_done_of_other_methods_is_shown_as_well(tmp_path):
-    reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path, choose=True)
-    outcome = reproduce(["table1"], replace(CHEAP, methods=("lin_lin",)), tmp_path, choose=True)
-    assert (outcome.kept, outcome.ran) == (0, 2 + 3)  # lengths, and penalties to choose among
+def test_tables_include_methods_that_were_run_before(tmp_path):
+    reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path, tune=True)
+    outcome = reproduce(["table1"], replace(CHEAP, methods=("lin_lin",)), tmp_path, tune=True)
+    assert (outcome.reused, outcome.ran) == (0, 2 + 3)  # lengths, and penalties to choose among
     rows = json.loads((tmp_path / "table1.json").read_text())
     assert {row["method"] for row in rows} == {"itq", "lin_lin"}
-    assert reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path, choose=True).ran == 0
+    assert reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path, tune=True).ran == 0
     assert {row["method"] for row in json.loads((tmp_path / "choices.json").read_text())} == {"lin_lin"}
 
 
@@ -156,8 +156,8 @@ def test_cells_of_something_else_are_not_mixed_in(tmp_path, monkeypatch, other, 
     for run in (True, False):
         with pytest.raises(InputError, match=said):
             reproduce(["table1"], replace(few, **({"features": "first.npy"} | other)), "out", run=run)
-    elsewhere = replace(few, features="not/here.npy")  # shown where the features are not at hand
-    assert reproduce(["table1"], elsewhere, "out", run=False).kept == 1
+    elsewhere = replace(few, features="not/here.npy")  # rendered where the features are not available
+    assert reproduce(["table1"], elsewhere, "out", run=False).reused == 1
 
 
 def test_a_folder_of_another_k_is_not_taken_for_one_of_the_usual(tmp_path):
@@ -198,11 +198,11 @@ def test_a_folder_without_a_cell_is_of_nothing(tmp_path):
 def test_names_that_leave_nothing_are_refused(tmp_path):
     with pytest.raises(InputError, match="--method sdh_d: not in table1, which has itq, lin_lin, "):
         reproduce(["table1"], replace(CHEAP, methods=("sdh_d",)), tmp_path)
-    with pytest.raises(InputError, match="--largest 10: scale has no size so small"):
-        reproduce(["scale"], replace(CHEAP, methods=(), largest=10), tmp_path)
+    with pytest.raises(InputError, match="--max-points 10: scale has no size so small"):
+        reproduce(["scale"], replace(CHEAP, methods=(), max_points=10), tmp_path)
 
 
-def test_the_page_of_cases_alone_has_their_pictures(everything):
+def test_the_page_of_cases_alone_has_their_images(everything):
     out, _ = everything
     outcome = reproduce(["cases"], DIGITS, out)
     assert outcome.ran == 0
@@ -213,7 +213,7 @@ def test_the_page_of_cases_alone_has_their_pictures(everything):
 def test_the_rows_of_networks_have_the_figures_of_the_appendix():
     config = ExperimentConfig("cifar10", network="efficientnet_lite0", methods=("dsh",))
     done = [(cell, {"bits": cell.bits, "map_expected": 0.5, "paper": 0.9}) for cell in networks.cells(config)]
-    assert [row["paper"] for row in networks.show(config, done).rows] == [
+    assert [row["paper"] for row in networks.render(config, done).rows] == [
         0.6157, 0.6512, 0.6607, 0.6755, 0.6036, 0.6829, 0.7245, 0.7657,
     ]  # fmt: skip
 
@@ -231,13 +231,13 @@ def test_a_cell_that_the_machine_cannot_do_leaves_the_others_alone(tmp_path, mon
     assert outcome.failed == {"itq-8bits-seed0": "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB"}
 
 
-def test_a_process_that_is_killed_is_told_in_one_line(tmp_path, monkeypatch):
+def test_a_killed_process_is_reported_in_one_line(tmp_path, monkeypatch):
     class Pool(runner.ProcessPoolExecutor):
         def submit(self, *_):
             raise BrokenProcessPool("A process in the process pool was terminated abruptly")
 
     monkeypatch.setattr(runner, "ProcessPoolExecutor", Pool)
-    with pytest.raises(AdshError, match="one of the 2 processes was ended from outside.*what is done is kept"):
+    with pytest.raises(AdshError, match="one of the 2 processes was killed.*finished cells are not run again"):
         reproduce(["table1"], CHEAP, tmp_path, jobs=2)
     with pytest.raises(InputError, match="nothere"):
         reproduce(["table1"], replace(CHEAP, dataset="nothere"), tmp_path / "other", jobs=2)
@@ -279,7 +279,7 @@ def test_a_cell_that_fails_leaves_the_others(tmp_path):
         (["table1"], replace(DIGITS, dataset="nothing-here"), "nothing-here"),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(tmp_path, what, config, message):
+def test_mistakes_are_reported_before_anything_runs(tmp_path, what, config, message):
     with pytest.raises(InputError, match=message):
         reproduce(what, config, tmp_path / "out")
     assert not (tmp_path / "out" / "cells").exists()
@@ -302,6 +302,8 @@ def test_a_method_is_timed_on_as_many_points_as_its_cell_says(method, share):
     """The whole database too, where a baseline would otherwise learn from the protocol's sample."""
 
     class Watched:
+        name = "watched"
+
         def fit(self, given, known, train=None):
             self.points = len(given if train is None else train)
 
@@ -309,11 +311,11 @@ def test_a_method_is_timed_on_as_many_points_as_its_cell_says(method, share):
     database = data.split(0).database
     data._splits[0] = replace(data.split(0), training=database[::10])
     points = len(database) // share
-    fitted(DIGITS.cell(method, 8, 0, points), data, model)
+    train(DIGITS.cell(method, 8, 0, points), data, model)
     assert model.points == points
 
 
-def test_features_of_pictures_in_files_are_enough_for_methods_on_features(tmp_path):
+def test_features_of_image_files_are_enough_for_methods_on_features(tmp_path):
     rng = np.random.default_rng(0)
     for number in range(40):
         (tmp_path / "photos" / "ab"[number % 2]).mkdir(parents=True, exist_ok=True)
@@ -331,5 +333,5 @@ def test_features_of_pictures_in_files_are_enough_for_methods_on_features(tmp_pa
 def test_cells_that_are_compared_are_compiled_alike_however_long_they_train(compiled):
     config = replace(DIGITS, network="dsh_net", preset="modern", compile=compiled)
     for outer in (1, 99):
-        model = model_of(config.cell("dsh", 8, 0, outer=outer), ExperimentData(config))
+        model = build_model(config.cell("dsh", 8, 0, outer=outer), ExperimentData(config))
         assert model.recipe == {"compile": "reduce-overhead"}

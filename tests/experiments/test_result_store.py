@@ -38,7 +38,7 @@ def test_a_merge_moves_the_records_into_one_sorted_file(tmp_path):
     assert lines(tmp_path)[0] == '{"bits": 12, "cell": "adsh-12bits-seed0", "seconds": 0.333333}'
     assert [json.loads(line)["cell"] for line in lines(tmp_path)] == [A.name, B.name, C.name]
     assert store.read(B) == {"bits": 24, "seconds": 0.333333}
-    assert [cell for cell, _ in store.done([C, replace(A, seed=1), A])] == [C, A]
+    assert [cell for cell, _ in store.results([C, replace(A, seed=1), A])] == [C, A]
     assert store.count() == 3
 
 
@@ -99,7 +99,7 @@ def test_a_merge_by_another_process_is_seen(tmp_path):
 @pytest.mark.parametrize("line", ["{", "[]", '{"bits": 12}', "3"])
 def test_a_broken_line_is_named(tmp_path, line):
     (tmp_path / "cells.jsonl").write_text(f'{{"cell": "{A.name}"}}\n{line}\n')
-    with pytest.raises(FolderError, match=r"cells\.jsonl, line 2 is no whole record .*: remove the line"):
+    with pytest.raises(FolderError, match=r"cells\.jsonl, line 2 is no complete record .*: remove the line"):
         ResultStore(tmp_path).read(A)
 
 
@@ -108,11 +108,11 @@ def test_a_broken_file_stays_and_the_others_are_merged(tmp_path):
     store.write(A, {"bits": 12})
     broken = tmp_path / "cells" / f"{B.name}.json"
     broken.write_text("{")
-    with pytest.raises(FolderError, match="is no whole record"):
+    with pytest.raises(FolderError, match="is no complete record"):
         store.merge()
     assert store.read(A) == {"bits": 12}
     assert [json.loads(line)["cell"] for line in lines(tmp_path)] == [A.name]
-    with pytest.raises(FolderError, match=f"{B.name}.json is no whole record"):
+    with pytest.raises(FolderError, match=f"{B.name}.json is no complete record"):
         store.read(B)
 
 
@@ -140,7 +140,7 @@ def test_without_locks_records_stay_in_files_of_their_own(tmp_path, monkeypatch)
 def test_a_merge_that_fails_after_a_run_is_a_warning(tmp_path):
     (tmp_path / "cells").mkdir()
     (tmp_path / "cells" / f"{B.name}.json").write_text("{")
-    with pytest.warns(AdshWarning, match="is no whole record"):
+    with pytest.warns(AdshWarning, match="is no complete record"):
         outcome = reproduce(["table1"], replace(CHEAP, methods=("itq",), bits=(8,)), tmp_path)
     assert outcome.ran == 1
     assert "ITQ" in (tmp_path / "table1.md").read_text()
@@ -192,6 +192,6 @@ def test_the_tables_of_results_are_those_of_their_cells(tmp_path, name):
     dataset, _, on_features = name.partition("-")
     images = {} if on_features else {"network": "efficientnet_lite0", "preset": "fast"}
     config = ExperimentConfig(dataset, features="not-here.npy", seeds=(0, 1, 2), **images)
-    reproduce(["table1", "table2"], config, out, choose=True, run=False)
+    reproduce(["table1", "table2"], config, out, tune=True, run=False)
     for file in ("table1.json", "table1.md", "table2.json", "table2.md"):
         assert (out / file).read_bytes() == (RESULTS / name / file).read_bytes(), file

@@ -8,7 +8,7 @@ import pytest
 
 from adsh.experiments.cell import Cell
 from adsh.experiments.figures import training_time
-from adsh.experiments.paper import MAP, printed
+from adsh.experiments.paper import MAP, paper_map
 from adsh.experiments.summaries import map_table
 from adsh.experiments.tables import Best, Table, html, latex, markdown
 
@@ -16,7 +16,7 @@ from adsh.experiments.tables import Best, Table, html, latex, markdown
 def record(method, bits, seed, figure):
     cell = Cell(method, bits, seed)
     return cell, {"method": method, "bits": bits, "seed": seed, "map_expected": figure,
-                  "paper": printed("cifar10", method, bits)}  # fmt: skip
+                  "paper": paper_map("cifar10", method, bits)}  # fmt: skip
 
 
 def test_the_papers_figure_and_the_difference_stand_beside():
@@ -65,7 +65,7 @@ def test_a_method_with_two_networks_has_its_runs_counted_by_network():
     ],
 )
 def test_the_time_says_where_adsh_is_ahead(by_size, told):
-    assert training_time._ahead_or_not(by_size, [5, 9]) == told
+    assert training_time.describe_rank(by_size, [5, 9]) == told
 
 
 def test_a_length_that_is_not_done_has_a_dash():
@@ -90,7 +90,7 @@ def test_the_papers_best_is_adsh_everywhere():
 
 def test_cells_that_differ_have_names_that_differ():
     cells = {Cell("adsh", 12, 0), Cell("adsh", 12, 0, points=5), Cell("adsh", 12, 0, (("gamma", 0.1),)),
-             Cell("adsh", 12, 0, (("gamma", 1e-4),)), Cell("adsh", 12, 0, asking="validation"),
+             Cell("adsh", 12, 0, (("gamma", 1e-4),)), Cell("adsh", 12, 0, query_split="validation"),
              Cell("adsh", 12, 1), Cell("adsh", 24, 0), Cell("adsh", 12, 0, (("network", "frozen:tiny"),)),
              Cell("adsh", 12, 0, measure="cases")}  # fmt: skip
     names = {cell.name for cell in cells}

@@ -1,6 +1,6 @@
-"""The paper's tables and figures, and some it has not, each from one command: `adsh reproduce table1`.
+"""The tables and figures of the paper, and some more, each by one command: `adsh reproduce table1`.
 
-An experiment names its cells and shows the records of those that are done; `run.reproduce` does the rest.
+A module of `figures` lists the cells of an experiment and renders their results; `run.reproduce` does the rest.
 """
 
 from __future__ import annotations

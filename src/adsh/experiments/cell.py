@@ -1,4 +1,4 @@
-"""A cell: one method at one code length with one seed. It is what is trained, judged and kept, and never done twice."""
+"""A cell: one method at one code length with one seed, the unit that is trained, evaluated and stored."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 Options = tuple[tuple[str, Any], ...]
+Record = dict[str, Any]  # what a cell gave: plain values that can be written as JSON
 
-NAMES = {
+_DISPLAY_NAMES = {
     "adsh": "ADSH", "itq": "ITQ", "lsh": "LSH", "lin_lin": "Lin:Lin", "lin_v": "Lin:V", "lfh": "LFH", "fasth": "FastH",
     "sdh": "SDH", "cosdish": "COSDISH", "dsh": "DSH", "dhn": "DHN", "dpsh": "DPSH", "classifier": "classifier",
 }  # fmt: skip
@@ -17,41 +18,52 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Cell:
-    """What is measured: `options` go to the method, `points` limits what it learns from."""
+    """One measurement of a method.
+
+    Attributes:
+        method: `adsh` or the name of a baseline.
+        bits: The code length.
+        seed: The seed of the split and of the training.
+        options: Options of the method, sorted by name.
+        points: How many database items to train on; None for as many as the protocol says.
+        measure: The name of the measurement, see `runner`.
+        query_split: Which items are queries: `queries`, or `validation` in a grid search.
+    """
 
     method: str
     bits: int
-    seed: int  # of the split, and of the training
+    seed: int
     options: Options = ()
-    points: int | None = None  # of the database; None for what the protocol says
-    measure: str = "judged"  # the name of a measurement
-    asking: str = "queries"  # or validation, to choose by
+    points: int | None = None
+    measure: str = "evaluation"
+    query_split: str = "queries"
 
     @property
     def name(self) -> str:
-        """A name for a file, of its own for each cell."""
+        """The key of the cell's record, which is also a valid file name."""
         parts = [self.method, f"{self.bits}bits", f"seed{self.seed}"]
-        parts += [f"{key}={value}" for key, value in shown_options(self) if value is not None]
+        parts += [f"{key}={value}" for key, value in public_options(self) if value is not None]
         parts += [f"points={self.points}"] * (self.points is not None)
-        parts += [part for part, usual in ((self.measure, "judged"), (self.asking, "queries")) if part != usual]
+        defaults = ((self.measure, "evaluation"), (self.query_split, "queries"))
+        parts += [part for part, default in defaults if part != default]
         return re.sub(r"[^A-Za-z0-9._=-]", "+", ",".join(parts).replace(",", "-"))
 
     def option(self, name: str) -> Any:
-        """The value of an option, or None."""
+        """Return the value of an option, or None."""
         return dict(self.options).get(name)
 
     @property
-    def called(self) -> str:
-        """As a paper would call it: COSDISH-D."""
-        return called(self.method)
+    def display_name(self) -> str:
+        """The method as the paper writes it: COSDISH-D."""
+        return display_name(self.method)
 
 
-def shown_options(cell: Cell) -> Options:
-    """Its options as others may read them: a file by its name, wherever it lies."""
+def public_options(cell: Cell) -> Options:
+    """Return the cell's options without local paths: a weight file is given by its name alone."""
     return tuple((key, Path(value).name if key == "weights" else value) for key, value in cell.options)
 
 
-def called(method: str) -> str:
-    """A method as a paper would call it."""
-    plain = method.removesuffix("_d")
-    return NAMES[plain] + "-D" * (plain != method)
+def display_name(method: str) -> str:
+    """Return the name of a method as the paper writes it."""
+    base = method.removesuffix("_d")
+    return _DISPLAY_NAMES[base] + "-D" * (base != method)

@@ -1,4 +1,4 @@
-"""Figures drawn like the paper's: a panel a code length, a line a method, one legend. Needs the extra `plot`."""
+"""Draw figures as in the paper: a panel per code length, a line per method, one legend. Needs the extra `plot`."""
 
 from __future__ import annotations
 
@@ -13,28 +13,49 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Curve = tuple[Sequence[float], Sequence[float]]
-Part = tuple[str, Mapping[str, Mapping[Any, float]], str, str, str]  # title, lines, x, y, axes that are logarithmic
+Series = Mapping[str, Mapping[Any, float]]  # method -> x -> y
+Panel = tuple[str, Series, str, str, str]  # title, lines, x label, y label, logarithmic axes
 
-_MARKS = "os^Dv<>Phx*+"
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_FEW = 6  # places on an axis that can all be named
-_OURS = "ADSH"  # drawn over the others, in a stronger line
+_MARKERS = "os^Dv<>Phx*+"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_MAX_TICKS = 6  # x values that can all be labelled
+_HIGHLIGHTED = "ADSH"  # drawn on top of the others, in a thicker line
 
 
-def panels(curves: Mapping[int, Mapping[str, Curve]], x: str, y: str, *, marked: bool = False) -> Figure:
-    """A panel for each code length, a curve in it for each method."""
+def panels(curves: Mapping[int, Mapping[str, Curve]], x: str, y: str, *, markers: bool = False) -> Figure:
+    """Draw a panel for each code length, with a curve for each method.
+
+    Args:
+        curves: Code length -> method -> curve.
+        x: The label of the x axis.
+        y: The label of the y axis.
+        markers: Mark the points of the curves.
+
+    Returns:
+        The figure.
+    """
     with style():
         figure, grid = _canvas(len(curves))
-        for axes, (bits, of_each) in zip(grid, curves.items(), strict=True):
-            for number, (name, (across, up)) in enumerate(of_each.items()):
-                axes.plot(across, up, **_line(name, number, marked=marked))
+        for axes, (bits, methods) in zip(grid, curves.items(), strict=True):
+            for number, (name, (xs, ys)) in enumerate(methods.items()):
+                axes.plot(xs, ys, **_line_style(name, number, markers=markers))
             axes.set(title=f"{bits} bits", xlabel=x, ylabel=y)
         _legend(figure, grid)
     return figure
 
 
-def lines(series: Mapping[str, Mapping[Any, float]], x: str, y: str, **axes_options: Any) -> Figure:
-    """One panel, a line for each method; the options of `draw_lines`."""
+def lines(series: Series, x: str, y: str, **axes_options: Any) -> Figure:
+    """Draw one panel with a line for each method.
+
+    Args:
+        series: The lines.
+        x: The label of the x axis.
+        y: The label of the y axis.
+        **axes_options: Options of `draw_lines`.
+
+    Returns:
+        The figure.
+    """
     with style():
         figure, (axes,) = _canvas(1)
         draw_lines(axes, series, x, y, **axes_options)
@@ -42,8 +63,8 @@ def lines(series: Mapping[str, Mapping[Any, float]], x: str, y: str, **axes_opti
     return figure
 
 
-def side_by_side(parts: Sequence[Part]) -> Figure:
-    """Panels, each with lines of its own; where all show one figure, on one scale."""
+def side_by_side(parts: Sequence[Panel]) -> Figure:
+    """Draw several panels; if all have the same y label, they have the same scale."""
     with style():
         figure, grid = _canvas(len(parts))
         for axes, (title, series, x, y, log) in zip(grid, parts, strict=True):
@@ -59,52 +80,59 @@ def side_by_side(parts: Sequence[Part]) -> Figure:
 
 def draw_lines(
     axes: Axes,
-    series: Mapping[str, Mapping[Any, float]],
+    series: Series,
     x: str,
     y: str,
     *,
     log: str = "",
     from_zero: bool = False,
 ) -> None:
-    """The lines of one panel; `log` names the axes that are logarithmic, and where x are few, all are marked."""
+    """Draw the lines of one panel.
+
+    Args:
+        axes: The axes to draw into.
+        series: The lines.
+        x: The label of the x axis.
+        y: The label of the y axis.
+        log: The logarithmic axes: `x`, `y` or `xy`.
+        from_zero: Let a linear y axis start at zero.
+    """
     for number, (name, points) in enumerate(series.items()):
-        axes.plot(list(points), list(points.values()), **_line(name, number, marked=True))
+        axes.plot(list(points), list(points.values()), **_line_style(name, number, markers=True))
     axes.set(xlabel=x, ylabel=y)
     for axis, name, scale, limits in (
         (axes.xaxis, "x", axes.set_xscale, axes.get_xlim), (axes.yaxis, "y", axes.set_yscale, axes.get_ylim)
     ):  # fmt: skip
         if name in log:
             scale("log")
-            least, most = limits()
+            low, high = limits()
             axis.set_major_formatter(_power)
-            axis.set_minor_formatter(_two_or_five if most < 100 * least else lambda value, _: "")
+            axis.set_minor_formatter(_two_or_five if high < 100 * low else lambda value, _: "")
     if "y" not in log and from_zero:
         axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
-    measured = sorted({place for points in series.values() for place in points})
-    if "x" not in log and len(measured) <= _FEW:
-        axes.set_xticks(measured)
+    ticks = sorted({point for points in series.values() for point in points})
+    if "x" not in log and len(ticks) <= _MAX_TICKS:
+        axes.set_xticks(ticks)
 
 
 def _power(value: float, _: float) -> str:
-    """A power of ten on a logarithmic axis."""
-    return f"{value:,g}" if 1e-3 <= value <= 1e4 else "10" + str(round(math.log10(value))).translate(_RAISED)
+    """Return the label of a power of ten on a logarithmic axis."""
+    return f"{value:,g}" if 1e-3 <= value <= 1e4 else "10" + str(round(math.log10(value))).translate(_SUPERSCRIPTS)
 
 
 def _two_or_five(value: float, _: float) -> str:
-    """What is between the powers of an axis that has few of them."""
+    """Return the label of a tick between powers of ten, on an axis that spans few of them."""
     return f"{value:,g}" if f"{value:e}"[0] in "25" else ""
 
 
 def ranges(rows: Mapping[str, tuple[float, float, float, float]], x: str) -> Figure:
-    """A bar from the lowest to the highest for each row, with marks at the expectation and at the stable order."""
+    """Draw a bar per row from (lowest, expected, stable, highest), with a mark at the second and third value."""
     with style():
         figure, (axes,) = _canvas(1, height=0.9 + 0.32 * max(len(rows), 3))
-        for place, (lowest, expected, stable, highest) in enumerate(rows.values()):
-            axes.plot(
-                [lowest, highest], [place, place], color=COLOURS[0], linewidth=5, alpha=0.35, solid_capstyle="butt"
-            )
-            axes.plot(expected, place, "o", color=COLOURS[0], label="expected" if not place else None)
-            axes.plot(stable, place, "x", color=COLOURS[3], label="stable" if not place else None)
+        for row, (lowest, expected, stable, highest) in enumerate(rows.values()):
+            axes.plot([lowest, highest], [row, row], color=COLOURS[0], linewidth=5, alpha=0.35, solid_capstyle="butt")
+            axes.plot(expected, row, "o", color=COLOURS[0], label="expected" if not row else None)
+            axes.plot(stable, row, "x", color=COLOURS[3], label="stable" if not row else None)
         axes.set_yticks(range(len(rows)), list(rows))
         axes.invert_yaxis()
         axes.set(xlabel=x)
@@ -112,39 +140,40 @@ def ranges(rows: Mapping[str, tuple[float, float, float, float]], x: str) -> Fig
     return figure
 
 
-def _line(name: str, number: int, *, marked: bool) -> dict[str, Any]:
-    ours = name.startswith(_OURS)
+def _line_style(name: str, number: int, *, markers: bool) -> dict[str, Any]:
+    highlighted = name.startswith(_HIGHLIGHTED)
     line: dict[str, Any] = {
         "label": name,
-        "color": INK if ours else COLOURS[number % len(COLOURS)],
-        "zorder": 3 if ours else 2,
+        "color": INK if highlighted else COLOURS[number % len(COLOURS)],
+        "zorder": 3 if highlighted else 2,
     }
-    line |= {"linewidth": 2.4 if ours else 1.3, "linestyle": "-" if number < len(COLOURS) or ours else "--"}
-    return line | ({"marker": _MARKS[number % len(_MARKS)], "markersize": 3.5} if marked else {})
+    solid = number < len(COLOURS) or highlighted
+    line |= {"linewidth": 2.4 if highlighted else 1.3, "linestyle": "-" if solid else "--"}
+    return line | ({"marker": _MARKERS[number % len(_MARKERS)], "markersize": 3.5} if markers else {})
 
 
 def _canvas(count: int, height: float = 3.1) -> tuple[Figure, list[Any]]:
     from matplotlib.figure import Figure
 
-    across = min(count, 2)
-    down = -(-count // across)
-    figure = Figure(figsize=(5.6 if count == 1 else 4.4 * across, height * down + 0.3))
-    grid = figure.subplots(down, across, squeeze=False).ravel().tolist()
+    columns = min(count, 2)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(5.6 if count == 1 else 4.4 * columns, height * rows + 0.3))
+    grid = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for axes in grid[count:]:
         axes.remove()
     return figure, grid[:count]
 
 
 def _legend(figure: Figure, grid: Sequence[Axes]) -> None:
-    """One for all panels, below them."""
-    found: dict[str, Any] = {}
+    """Add one legend for all panels, below them."""
+    entries: dict[str, Any] = {}
     for axes in grid:
         handles, labels = axes.get_legend_handles_labels()
-        found.update(zip(labels, handles, strict=True))
-    if not found:
+        entries.update(zip(labels, handles, strict=True))
+    if not entries:
         return
     width, height = figure.get_size_inches()
-    room = int(width / (0.6 + 0.075 * max(map(len, found))))  # inches of a line's sample, and of a letter
-    across = max(1, min(len(found), room, 5))
-    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=across)
-    figure.set_size_inches(width, height + 0.22 * -(-len(found) // across))
+    fitting = int(width / (0.6 + 0.075 * max(map(len, entries))))  # inches of a line sample, and of a character
+    columns = max(1, min(len(entries), fitting, 5))
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
+    figure.set_size_inches(width, height + 0.22 * -(-len(entries) // columns))

@@ -1,54 +1,64 @@
-"""Where experiments run: the data, who asks, and what the methods see of an item."""
+"""What is configured once for all cells of an experiment: the data set, the methods and their common options."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..data import ArrayDataset, Dataset, Split, open_source, split
 from ..errors import InputError
-from ..labels import LabelSets
 from ..methods import DEEP, METHODS
-from ..runs.inputs import draw, made_ready
 from .cell import Cell
 from .paper import BITS
 
-ON_FEATURES = ("linear", "mlp")  # networks that take features; the methods without a network do as well
-TWO_STEP = ("fasth", "lfh", "lfh_d", "cosdish", "cosdish_d")  # a hash function is fitted to learned codes
+FEATURE_NETWORKS = ("linear", "mlp")  # networks that take features, as methods without a network do
+TWO_STEP = ("fasth", "lfh", "lfh_d", "cosdish", "cosdish_d")  # learn codes first, then fit a hash function to them
 
 _PROTOCOLS = {"cifar10": "paper", "nuswide": "nuswide", "coco": "coco", "coco17": "coco17"}
-MANY_LABELS = 5000  # MAP over so many, where items have several labels
-_TINY = 1024  # numbers an image, which then serve as its features
-_HELD_OUT = 1000  # to choose by, where the protocol has nobody for it
 
 
 @dataclass(frozen=True)
 class ExperimentConfig:
-    """What is given once for all cells. None leaves it to the data or to the preset."""
+    """Options that all cells of an experiment share; None leaves the value to the data set or to the preset.
+
+    Attributes:
+        dataset: A source: `cifar10`, `digits`, a folder, …
+        root: The folder that holds the files of a named source.
+        protocol: How queries and database are drawn; by default the paper's for the data set.
+        features: A .npy of features, for all methods that take features.
+        network: The network of ADSH and of the deep baselines.
+        weights: A weight file that the network starts from.
+        preset: The preset of ADSH and of the deep baselines.
+        hash_function: `trees` or `ridge`, for the methods of `TWO_STEP`.
+        outer: The number of outer iterations.
+        bits: The code lengths.
+        seeds: The seeds; each draws a split and a training.
+        k: The cut-off of MAP.
+        device: `auto`, `cpu`, `cuda`, …
+        methods: The methods to run; empty for all.
+        size: The side of the images that image networks take.
+        max_points: The largest database of the experiment `scale`.
+        alexnet: A weight file of AlexNet, for the experiment `networks`.
+        compile: Compile networks on a GPU. It takes a minute and shortens every cell; results count as the same.
+    """
 
     dataset: str
     root: str | None = None
     protocol: str | None = None
-    features: str | None = None  # a .npy, for what learns from features
-    network: str = "mlp"  # of ADSH and the deep methods
-    weights: str | None = None  # a file it starts from
+    features: str | None = None
+    network: str = "mlp"
+    weights: str | None = None
     preset: str = "modern"
-    hash_function: str = "trees"  # of the methods that fit one to learned codes
+    hash_function: str = "trees"
     outer: int | None = None
     bits: tuple[int, ...] = BITS
     seeds: tuple[int, ...] = (0,)
     k: int | None = None
     device: str = "auto"
-    methods: tuple[str, ...] = ()  # only these, where some are named
-    size: int | None = None  # the side that image networks work on
-    largest: int = 10**9  # points of the experiment `scale`
-    alexnet: str | None = None  # a weight file of AlexNet, for the experiment `networks`
-    compile: bool = False  # on a GPU: a minute at first, then shorter cells; no other cells for it
+    methods: tuple[str, ...] = ()
+    size: int | None = None
+    max_points: int = 10**9
+    alexnet: str | None = None
+    compile: bool = False
 
     def __post_init__(self) -> None:
         unknown = set(self.methods) - {"adsh", *METHODS}
@@ -58,118 +68,42 @@ class ExperimentConfig:
             raise InputError("no code length or no seed is given: name at least one")
 
     def cell(self, method: str, bits: int, seed: int, points: int | None = None, **options: Any) -> Cell:
-        """The cell of a method, with the config's network and preset where it has one."""
-        given: dict[str, Any] = {}
+        """Return the cell of a method, with the configured network and preset where the method has a network.
+
+        Args:
+            method: The name of the method.
+            bits: The code length.
+            seed: The seed of the split and of the training.
+            points: How many database items to train on; None for as many as the protocol says.
+            **options: Options of the method, instead of the configured ones.
+
+        Returns:
+            The cell, its options sorted by name.
+        """
+        merged: dict[str, Any] = {}
         if method == "adsh" or method in DEEP:
-            given = {"network": self.network, "preset": self.preset, "outer": self.outer, "weights": self.weights}
-            given["size"] = self.size
+            merged = {"network": self.network, "preset": self.preset, "outer": self.outer, "weights": self.weights}
+            merged["size"] = self.size
         elif method in TWO_STEP:
-            given = {"hash_function": self.hash_function}
-        given |= options
-        if given.get("network") != self.network and "weights" not in options:
-            given.pop("weights", None)  # they are the common network's
-        if given.get("network") in (*ON_FEATURES, "dsh_net", "tiny"):
-            given.pop("size", None)
-        kept = tuple((name, value) for name, value in sorted(given.items()) if value is not None)
-        return Cell(method, bits, seed, kept, points)
+            merged = {"hash_function": self.hash_function}
+        merged |= options
+        if merged.get("network") != self.network and "weights" not in options:
+            merged.pop("weights", None)  # the configured weights are those of the configured network
+        if merged.get("network") in (*FEATURE_NETWORKS, "dsh_net", "tiny"):
+            merged.pop("size", None)
+        present = tuple((name, value) for name, value in sorted(merged.items()) if value is not None)
+        return Cell(method, bits, seed, present, points)
 
     def cells(self, methods: tuple[str, ...], **options: Any) -> list[Cell]:
-        """A cell of each method at each length with each seed: seed by seed, so that one is whole early."""
-        wanted = [name for name in methods if not self.methods or name in self.methods]
-        return [self.cell(name, bits, seed, **options) for seed in self.seeds for name in wanted for bits in self.bits]
+        """Return a cell for each method, code length and seed; seed by seed, so that one is complete early."""
+        names = self.select(methods)
+        return [self.cell(name, bits, seed, **options) for seed in self.seeds for name in names for bits in self.bits]
+
+    def select(self, methods: tuple[str, ...]) -> list[str]:
+        """Return those of the methods that are to be run."""
+        return [name for name in methods if not self.methods or name in self.methods]
 
 
 def protocol_of(config: ExperimentConfig) -> str:
-    """The protocol given, or the usual one of the data."""
+    """Return the configured protocol, or the default of the data set."""
     return config.protocol or _PROTOCOLS.get(config.dataset, "holdout")
-
-
-class ExperimentData:
-    """The data of a config, opened once, and the splits drawn from it."""
-
-    def __init__(self, config: ExperimentConfig) -> None:
-        self.config = config
-        self.source = open_source(config.dataset, root=config.root)
-        if self.source.labels is None:
-            raise InputError(f"{config.dataset} has no labels: experiments compare by them")
-        self.labels: LabelSets = self.source.labels
-        self.protocol = protocol_of(config)
-        self.several = bool((np.diff(self.labels.starts) > 1).any())
-        self.k = config.k or (min(MANY_LABELS, len(self.labels)) if self.several else None)
-        self._splits: dict[int, Split] = {}
-
-    def split(self, seed: int) -> Split:
-        """Who asks and who answers; the same for every method."""
-        if seed not in self._splits:
-            if isinstance(self.source, ArrayDataset):
-                self._splits[seed] = split(self.source, self.protocol, seed)
-            else:
-                self._splits[seed] = draw(self._prepared, self.protocol, seed).parts
-        return self._splits[seed]
-
-    def sides(self, cell: Cell) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Who asks, the database, and what methods that sample learn from.
-
-        To choose by, the validation items ask; a protocol without any lends some of its database.
-        """
-        parts = self.split(cell.seed)
-        asking, database = parts.queries, parts.database
-        if cell.asking == "validation":
-            asking = parts.validation
-            if not len(asking):
-                rng = np.random.default_rng([cell.seed, 1])
-                asking = np.sort(rng.choice(database, min(_HELD_OUT, len(database) // 10), replace=False))
-                database = np.setdiff1d(database, asking)
-        training = np.intersect1d(parts.training, database) if len(parts.training) else database
-        return asking, database, training
-
-    def seen_by(self, cell: Cell) -> Any:
-        """What the method of a cell sees of the items: images, or features."""
-        network = cell.option("network")
-        return self._images if network is not None and network not in ON_FEATURES else self._features
-
-    @property
-    def pictures(self) -> Any:
-        """The items as they can be shown, whatever a method sees of them."""
-        return self._images
-
-    @cached_property
-    def _features(self) -> NDArray[np.float32]:
-        path = self.config.features
-        if path is None:
-            if isinstance(self.source, ArrayDataset) and self.source.items[0].size <= _TINY:
-                items = np.asarray(self.source.items)  # features already, or images so small that they serve as such
-                scale = np.float32(1 / 255 if items.ndim == 4 else 1)
-                return (items.reshape(len(items), -1) * scale).astype(np.float32)
-            raise InputError(
-                f"{self.config.dataset} holds images, and methods without a network of their own learn from "
-                f"features: adsh features {self.config.dataset} --out features.npy, then --features features.npy"
-            )
-        try:
-            found = np.load(Path(path).expanduser(), allow_pickle=False)
-        except (OSError, ValueError) as problem:
-            raise InputError(f"{path} cannot be read as features ({problem}): give a .npy of (n, d)") from None
-        if not isinstance(found, np.ndarray) or found.ndim != 2 or len(found) != len(self.labels):
-            shape = getattr(found, "shape", type(found).__name__)
-            raise InputError(f"{path} has shape {shape}: {self.config.dataset} needs ({len(self.labels)}, d)")
-        return found.astype(np.float32)
-
-    @cached_property
-    def _prepared(self) -> Any:
-        network = self.config.network
-        return made_ready(self.source, network=None if network in ON_FEATURES else network)
-
-    @cached_property
-    def _images(self) -> Dataset | Any:
-        return self.source if isinstance(self.source, ArrayDataset) else self._prepared.dataset
-
-
-@lru_cache(1)
-def open_data(config: ExperimentConfig) -> ExperimentData:
-    """The data of a config; opening them may take a while, and is done once."""
-    return ExperimentData(config)
-
-
-def at(items: Any, indices: NDArray[np.int64]) -> Any:
-    """Some of the items."""
-    return items.subset(indices) if isinstance(items, Dataset) else items[indices]

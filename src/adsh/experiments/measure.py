@@ -1,4 +1,4 @@
-"""One cell measured: a method trained and judged in both columns, as plain figures that are kept."""
+"""The usual measurement of a cell: a method is trained, then evaluated on learned and on hashed database codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,82 +18,97 @@ from ..methods import DEEP, create
 from ..methods.sdh import SDH
 from ..models.adsh import ADSH
 from ..models.protocol import HashModel
-from .cell import Cell
-from .experiment_config import ExperimentData, at
-from .paper import printed
+from .cell import Cell, Record
+from .experiment_data import ExperimentData, Indices, take
+from .paper import paper_map
 
-Record = dict[str, Any]
-
-KS = (1, 100, 200, *range(400, 2001, 200))  # places of the precision curves
+KS = (1, 100, 200, *range(400, 2001, 200))  # cut-offs of the precision curves
 
 
-def model_of(cell: Cell, data: ExperimentData) -> Any:
-    """The method of a cell, to be fitted."""
+class Training(NamedTuple):
+    """The database that a model was trained on, as indices and as items, and the duration of `fit`."""
+
+    database: Indices
+    items: Any
+    seconds: float
+
+
+def build_model(cell: Cell, data: ExperimentData) -> Any:
+    """Return the untrained model of a cell."""
     options = dict(cell.options)
     if cell.method == "adsh" or cell.method in DEEP:
         options["device"] = data.config.device
-        # said, not left to the length of training: cells that are compared are compiled alike
-        usual = recipe(options["preset"], options["network"]).compile
-        options["recipe"] = {"compile": COMPILE_MODE if data.config.compile else usual}
+        # set explicitly, since the default depends on the length of training: compared cells are compiled in one way
+        default = recipe(options["preset"], options["network"]).compile
+        options["recipe"] = {"compile": COMPILE_MODE if data.config.compile else default}
         options["network_options"] = {name: options.pop(name) for name in ("weights", "size") if name in options}
     options |= {"seed": cell.seed, "progress": False}
     return ADSH(cell.bits, **options) if cell.method == "adsh" else create(cell.method, bits=cell.bits, **options)
 
 
-def fitted(cell: Cell, data: ExperimentData, model: Any) -> tuple[Any, Any, float]:
-    """The model trained on its part of the database; the database it was given, and the seconds it took."""
-    items, (_, database, training) = data.seen_by(cell), data.sides(cell)
+def train(cell: Cell, data: ExperimentData, model: Any) -> Training:
+    """Train a model on the cell's part of the database.
+
+    Args:
+        cell: The cell.
+        data: The data of the experiment.
+        model: The untrained model, see `build_model`.
+
+    Returns:
+        The database that the model was given, and the duration.
+    """
+    items, (_, database, training) = data.inputs(cell), data.sides(cell)
     if cell.points is not None:
-        drawn = np.random.default_rng([cell.seed, 2]).choice(len(database), cell.points, replace=False)
-        training = database[np.sort(drawn)]
+        sample = np.random.default_rng([cell.seed, 2]).choice(len(database), cell.points, replace=False)
+        training = database[np.sort(sample)]
         if cell.method == "adsh" or cell.method.endswith("_d"):
-            database = training  # these learn from all that they get
-    known, given = data.labels.take(database), at(items, database)
+            database = training  # these are trained on the whole database
+    database_labels, database_items = data.labels.take(database), take(items, database)
     if model.name == SDH.name:  # a small collection has fewer items than anchors
-        seen = data.labels.take(database if cell.method.endswith("_d") else training)
-        model.anchors = min(model.anchors, int((~seen.empty[seen.ids]).sum()))
+        labels = data.labels.take(database if cell.method.endswith("_d") else training)
+        model.anchors = min(model.anchors, int((~labels.empty[labels.ids]).sum()))
     started = time.perf_counter()
     if cell.method == "adsh":
-        model.fit(given, known)
+        model.fit(database_items, database_labels)
     else:
-        model.fit(given, known, train=np.searchsorted(database, training))
-    return database, given, time.perf_counter() - started
+        model.fit(database_items, database_labels, train=np.searchsorted(database, training))
+    return Training(database, database_items, time.perf_counter() - started)
 
 
-def judged(cell: Cell, data: ExperimentData) -> Record:
-    """Trains and judges: MAP in every way, precision at k, precision and recall by radius, and the time."""
-    model = model_of(cell, data)
-    database, given, seconds = fitted(cell, data, model)
-    asking = data.sides(cell)[0]
-    items = data.seen_by(cell)
+def evaluate_cell(cell: Cell, data: ExperimentData) -> Record:
+    """Train and evaluate: MAP for every order of ties, precision at k, precision and recall by radius, and the time."""
+    model = build_model(cell, data)
+    training = train(cell, data, model)
+    queries, database = data.sides(cell).queries, training.database
     evaluation = evaluate_model(
-        model, at(items, asking), data.labels.take(asking), given, data.labels.take(database), k=data.k, cases=0
-    )
-    learned, network = evaluation.columns[LEARNED], evaluation.columns[coded_by(model)]
-    at_k = dict(zip(learned.ks, learned.precision, strict=True))
+        model, take(data.inputs(cell), queries), data.labels.take(queries), training.items, data.labels.take(database),
+        k=data.k, cases=0,
+    )  # fmt: skip
+    learned, hashed = evaluation.columns[LEARNED], evaluation.columns[coded_by(model)]
+    precision_at = dict(zip(learned.ks, learned.precision, strict=True))
     return {
-        **about(cell, data),
+        **describe_cell(cell, data),
         "map_expected": learned.map_expected,
         "map_stable": learned.map_stable,
-        "map_network": network.map_expected,
-        "paper": printed(data.config.dataset, cell.method, cell.bits),
-        "seconds": training_time(model, seconds),
+        "map_network": hashed.map_expected,
+        "paper": paper_map(data.config.dataset, cell.method, cell.bits),
+        "seconds": training_seconds(model, training.seconds),
         "device": str(model.device_),
-        "commit": version_of_code(),
+        "commit": code_version(),
         "map_lowest": learned.map_lowest,
         "map_highest": learned.map_highest,
         "distinct_codes": learned.distinct_codes,
         "database": len(database),
         "k": data.k,
-        "ks": [k for k in KS if k in at_k],
-        "precision": [at_k[k] for k in KS if k in at_k],
+        "ks": [k for k in KS if k in precision_at],
+        "precision": [precision_at[k] for k in KS if k in precision_at],
         "radius_precision": learned.radius_precision,
         "radius_recall": learned.radius_recall,
     }
 
 
-def about(cell: Cell, data: ExperimentData) -> Record:
-    """What the cell is, as every record begins."""
+def describe_cell(cell: Cell, data: ExperimentData) -> Record:
+    """Return the part of a record that says which cell it is of."""
     options = {name: value for name, value in cell.options if name not in ("network", "preset", "weights")}
     return {
         "method": cell.method, "bits": cell.bits, "seed": cell.seed, "network": cell.option("network"),
@@ -101,19 +116,19 @@ def about(cell: Cell, data: ExperimentData) -> Record:
     }  # fmt: skip
 
 
-def training_time(model: HashModel, seconds: float) -> float:
-    """Of the learning alone: compiling for a GPU before it, and coding the database after it, are not in it."""
-    return model.training_seconds or seconds
+def training_seconds(model: HashModel, fit_seconds: float) -> float:
+    """Return the duration of training alone, without compilation before it and encoding of the database after it."""
+    return model.training_seconds or fit_seconds
 
 
-def version_of_code() -> str:
-    """The commit, where this is a clone; else the version."""
+def code_version() -> str:
+    """Return the commit in a clone of the repository, else the version of the package."""
     if "ADSH_COMMIT" in os.environ:
         return os.environ["ADSH_COMMIT"]
-    here = Path(__file__).resolve().parent
+    folder = Path(__file__).resolve().parent
     try:
-        asked = ["git", "-C", str(here), "rev-parse", "--short", "HEAD"]
-        found = subprocess.run(asked, capture_output=True, text=True, check=False)
+        command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
         return __version__
-    return found.stdout.strip() if found.returncode == 0 else __version__
+    return result.stdout.strip() if result.returncode == 0 else __version__

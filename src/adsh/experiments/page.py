@@ -1,4 +1,4 @@
-"""All experiments on one HTML page that needs nothing beside it."""
+"""Render experiments as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .experiment_config import ExperimentConfig
 from .rendering import Rendering
 from .tables import html
 
-_ONE_PANEL = 6.0  # inches
-_MORE = """
+_MAX_NARROW = 6.0  # inches; a wider figure gets a row of its own
+_STYLE = """
 nav { margin: 1rem 0; line-height: 2; } a { color: var(--accent); }
 caption { text-align: left; padding: .3rem 0; font-weight: 600; }
 table { margin-top: .6rem; } tbody th { color: inherit; font-weight: 500; } .figures { margin-top: 1rem; }
@@ -21,30 +21,44 @@ table { margin-top: .6rem; } tbody th { color: inherit; font-weight: 500; } .fig
 """
 
 
-def page(config: ExperimentConfig, titles: Mapping[str, str], shown: Mapping[str, Rendering]) -> str:
-    """The page; `titles` and `shown` by the name of the experiment."""
+def page(config: ExperimentConfig, titles: Mapping[str, str], renderings: Mapping[str, Rendering]) -> str:
+    """Return the HTML page of several experiments.
+
+    Args:
+        config: The configuration of the experiments.
+        titles: The title of each experiment, by its name.
+        renderings: The tables and figures of each experiment, by its name.
+
+    Returns:
+        The whole page, its style and figures included.
+    """
     style = files("adsh.evaluate").joinpath("page.css").read_text(encoding="utf-8")
-    links = " · ".join(f'<a href="#{name}">{escape(name)}</a>' for name in shown)
+    links = " · ".join(f'<a href="#{name}">{escape(name)}</a>' for name in renderings)
     title = f"ADSH reproduced on {config.dataset}"
     seeds = ", ".join(map(str, config.seeds))
     parts = [
         "<!doctype html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>{style}{_MORE}</style></head><body><main>",
+        f"<style>{style}{_STYLE}</style></head><body><main>",
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">Network {escape(config.network)}, preset {escape(config.preset)}, seeds {seeds}. '
-        "The paper’s figures stand beside ours, where it has them.</p>",
-        *[f"<nav>{links}</nav>"] * (len(shown) > 1),
+        "Where the paper has a result, it is next to ours.</p>",
+        *[f"<nav>{links}</nav>"] * (len(renderings) > 1),
     ]
-    for name, of_one in shown.items():
-        parts.append(f'<h2 id="{name}">{escape(titles[name])}</h2>')
-        parts += [html(table, captioned=table.title != titles[name]) for table in of_one.tables]
-        figures = [
-            figure_in_html(figure, caption, plots.as_svg(drawn), wide=drawn.get_figwidth() > _ONE_PANEL)
-            for figure, (caption, drawn) in of_one.figures.items()
-        ]
-        parts += ['<div class="figures">', *figures, "</div>"] if figures else []
-        for method, cases in of_one.cases.items():
-            parts.append(f"<h3>{escape(method)}</h3>" + "".join(case_in_html(case) for case in cases))
+    for name, rendering in renderings.items():
+        parts += [f'<h2 id="{name}">{escape(titles[name])}</h2>', *_body(rendering, titles[name])]
     return "\n".join([*parts, "</main></body></html>\n"])
+
+
+def _body(rendering: Rendering, title: str) -> list[str]:
+    """Return the tables, figures and example queries of an experiment as HTML."""
+    parts = [html(table, captioned=table.title != title) for table in rendering.tables]
+    figures = [
+        figure_in_html(name, caption, plots.as_svg(figure), wide=figure.get_figwidth() > _MAX_NARROW)
+        for name, (caption, figure) in rendering.figures.items()
+    ]
+    parts += ['<div class="figures">', *figures, "</div>"] if figures else []
+    for method, cases in rendering.cases.items():
+        parts.append(f"<h3>{escape(method)}</h3>" + "".join(case_in_html(case) for case in cases))
+    return parts

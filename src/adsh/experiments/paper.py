@@ -1,4 +1,4 @@
-"""The figures that the paper prints, by data set and method, at 12, 24, 32 and 48 bits."""
+"""The results printed in the paper, by data set and method, at 12, 24, 32 and 48 bits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ BITS = (12, 24, 32, 48)
 
 Row = tuple[float, float, float, float]
 
-MAP: dict[str, dict[str, Row]] = {  # its Tables 1 and 2: CNN-F, or features of it
+MAP: dict[str, dict[str, Row]] = {  # Tables 1 and 2: CNN-F, or features of it
     "cifar10": {
         "itq": (0.2611, 0.2734, 0.2865, 0.2957),
         "lin_lin": (0.6173, 0.6329, 0.6166, 0.5918),
@@ -41,7 +41,7 @@ MAP: dict[str, dict[str, Row]] = {  # its Tables 1 and 2: CNN-F, or features of 
     },
 }
 
-NETWORKS: dict[tuple[str, str], Row] = {  # its appendix C, CIFAR-10: (method, whose network)
+NETWORKS: dict[tuple[str, str], Row] = {  # appendix C, CIFAR-10: (method, network)
     ("dhn", "alexnet"): (0.5512, 0.6091, 0.6114, 0.6433),
     ("dhn", "common"): (0.5978, 0.6399, 0.6471, 0.6870),
     ("dsh", "dsh_net"): (0.6157, 0.6512, 0.6607, 0.6755),
@@ -49,7 +49,16 @@ NETWORKS: dict[tuple[str, str], Row] = {  # its appendix C, CIFAR-10: (method, w
 }
 
 
-def printed(dataset: str, method: str, bits: int) -> float | None:
-    """MAP as the paper has it, where it has it."""
+def paper_map(dataset: str, method: str, bits: int) -> float | None:
+    """Return the MAP printed in the paper.
+
+    Args:
+        dataset: The data set.
+        method: The method.
+        bits: The code length.
+
+    Returns:
+        MAP, or None if the paper has no such result.
+    """
     row = MAP.get(dataset, {}).get(method)
     return row[BITS.index(bits)] if row and bits in BITS else None

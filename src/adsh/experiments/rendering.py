@@ -1,25 +1,33 @@
-"""What an experiment shows: tables, figures, and pictures of cases."""
+"""A rendered experiment: its tables, its figures, and images of example queries."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..evaluate.examples import Case
+from .cell import Cell, Record
 from .tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Results = Sequence[tuple[Cell, Record]]
+
 
 @dataclass(frozen=True)
 class Rendering:
-    """Of one experiment. `figures` are name -> (caption, figure), `cases` name -> queries with what they found.
+    """The tables and figures of one experiment.
 
-    `rows` are the records as they are shown, where that is not as they were kept.
+    Attributes:
+        tables: The tables, in order.
+        figures: File name -> (caption, figure).
+        cases: Method -> example queries with their nearest items.
+        rows: The records to write, where they differ from the stored ones.
     """
 
     tables: list[Table] = field(default_factory=list)
     figures: dict[str, tuple[str, Figure]] = field(default_factory=dict)
     cases: dict[str, list[Case]] = field(default_factory=dict)
-    rows: list[dict[str, Any]] | None = None
+    rows: list[Record] | None = None

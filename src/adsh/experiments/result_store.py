@@ -10,20 +10,18 @@ from typing import Any
 
 from ..errors import FolderError, first_line
 from ..utils.files import replacing_file
-from .cell import Cell
+from .cell import Cell, Record
 
 FILE, WORK_FOLDER = "cells.jsonl", "cells"
 
 _LOCK = ".cells.lock"
 
-Record = dict[str, Any]
-
 
 class ResultStore:
     """Records by cell, in OUT/cells.jsonl and OUT/cells.
 
-    A run writes each record to a file of its own in OUT/cells, so that an interrupted run keeps what it has and several
-    processes can work at once; `merge` moves those records into cells.jsonl. Where a cell is in both, its own file
+    A run writes each record to a file of its own in OUT/cells, so an interrupted run loses nothing, and several
+    processes can run at once; `merge` moves those records into cells.jsonl. If a cell has a record in both, the file
     counts.
     """
 
@@ -35,11 +33,11 @@ class ResultStore:
 
     def has(self, cell: Cell) -> bool:
         """Return whether the cell has a record."""
-        # its own file first: a merge writes cells.jsonl before it removes the file, so one of the two is always seen
+        # the file first: a merge writes cells.jsonl before it removes the file, so one of the two is always found
         return self._path(cell).exists() or cell.name in self._read_merged()
 
     def write(self, cell: Cell, record: Record) -> None:
-        """Write a record, whole or not at all."""
+        """Write the record of a cell, completely or not at all."""
         with _locked(self._lock), replacing_file(self._path(cell)) as file:
             file.write((json.dumps(rounded(record), sort_keys=True) + "\n").encode())
 
@@ -54,21 +52,21 @@ class ResultStore:
             raise FolderError(f"{self.file.parent} holds no record of {cell.name}: run it first")
         return dict(merged[cell.name])
 
-    def done(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, Record]]:
-        """Iterate over those of the cells that have a record, each with it."""
+    def results(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, Record]]:
+        """Iterate over the cells that have a record, each with its record."""
         return ((cell, self.read(cell)) for cell in cells if self.has(cell))
 
     def merge(self) -> int:
         """Move the records of OUT/cells into cells.jsonl, sorted by cell, and return how many were moved.
 
-        A file that holds no whole record stays where it is, and an error names it once the others are moved.
+        A file without a complete record stays in place; after the others are moved, FolderError names it.
         """
         if not self._folder.is_dir() and not self.file.exists():
             return 0
         found, broken = dict[Path, Record](), list[FolderError]()
         with _locked(self._lock) as is_locked:
             if not is_locked:
-                raise FolderError(f"{self._lock} cannot be locked: records stay in {self._folder}, and are read there")
+                raise FolderError(f"{self._lock} cannot be locked: the records stay in {self._folder}, still readable")
             for path in sorted(self._folder.glob("*.json")):
                 try:
                     found[path] = _read_record(path)
@@ -81,7 +79,7 @@ class ResultStore:
                     file.write(content)
             for path in found:
                 path.unlink()
-            with suppress(OSError):  # not there, or something else is in it
+            with suppress(OSError):  # absent, or not empty
                 self._folder.rmdir()
         if broken:
             raise broken[0]
@@ -107,7 +105,7 @@ class ResultStore:
 
 
 def rounded(value: Any) -> Any:
-    """Round figures to six places: enough for any table, and the same text on every machine that computes the same."""
+    """Round floats to six places: enough for any table, and the same text on every machine that computes the same."""
     if isinstance(value, dict):
         return {key: rounded(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -125,11 +123,11 @@ def _read_record(path: Path) -> Record:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, TypeError) as problem:
-        raise FolderError(f"{path} is no whole record ({first_line(problem)}): remove it, and run again") from None
+        raise FolderError(f"{path} is no complete record ({first_line(problem)}): remove it, and run again") from None
 
 
 def _read_lines(path: Path) -> dict[str, Record]:
-    """Return the records of a cells.jsonl by cell; of two lines of one cell, the later counts."""
+    """Return the records of a cells.jsonl by cell name; of two lines of one cell, the later counts."""
     records = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -141,14 +139,14 @@ def _read_lines(path: Path) -> dict[str, Record]:
             records[str(record.pop("cell"))] = record
         except (ValueError, TypeError, KeyError) as problem:
             raise FolderError(
-                f"{path}, line {number} is no whole record ({first_line(problem)}): remove the line, and run again"
+                f"{path}, line {number} is no complete record ({first_line(problem)}): remove the line, and run again"
             ) from None
     return records
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Keep other processes from changing the store; False where files cannot be locked."""
+    """Keep other processes from changing the store; yield False where files cannot be locked."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("wb")

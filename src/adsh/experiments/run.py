@@ -1,10 +1,10 @@
-"""From the name of an experiment to its files: the cells that are missing are run, then everything is shown anew."""
+"""From the name of an experiment to its files: run the cells that have no record, then render all results."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -15,42 +15,42 @@ from ..evaluate import plots
 from ..utils.files import check_writable
 from .cell import Cell
 from .experiment_config import ExperimentConfig
-from .grid_search import Run, chosen
+from .grid_search import RunCells, select_options
+from .output import write_experiment, write_file
 from .page import page
-from .provenance import check_same, facts
+from .provenance import check_same_data, describe_data
 from .rendering import Rendering
 from .result_store import ResultStore, rounded
 from .runner import OnCell, Runner
-from .tables import FORMATS
 
-EXPERIMENTS = {  # the paper's, then ours
+EXPERIMENTS = {  # name -> module in figures/: the paper's first, then ours
     "table1": "table1", "table2": "table2", "top-k": "top_k", "pr": "precision_recall", "time": "training_time",
     "networks": "networks", "hyper": "hyperparameters", "cases": "case_study",
     "columns": "learned_vs_hashed", "ties": "ties", "scale": "scale", "new-items": "new_items",
 }  # fmt: skip
 PAGE, CHOICES = "index.html", "choices.json"
 
-_AS_THE_PRESET = ("hyper", "cases", "scale", "new-items")  # what compares methods by MAP or time may choose for them
+_NOT_TUNED = ("hyper", "cases", "scale", "new-items")  # these do not compare methods by MAP or by time
+_NEEDED_BYTES = 20_000_000
 
-_IN_ROWS = (  # of every experiment, None where it has no such figure
-    "method", "bits", "seed", "map_expected", "map_stable", "map_network", "paper", "seconds", "device", "commit"
-)  # fmt: skip
-_LATER_IN_ROWS = (
-    "network", "preset", "options", "points", "protocol", "map_lowest", "map_highest", "distinct_codes", "database",
-    "k", "new", "labelled", "unlabelled", "learned", "unseen_labelled", "unseen_unlabelled", "rows",
-)  # fmt: skip
-_NOT_IN_ROWS = ("ks", "precision", "radius_precision", "radius_recall", "cases")  # curves and pictures: in the cells
-
-Plans = dict[str, list[Cell]]
+Plans = dict[str, list[Cell]]  # the cells of each experiment
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left: files by experiment, how many cells it ran itself, and those that failed, with the reason."""
+    """The result of `reproduce`.
+
+    Attributes:
+        files: The files of each experiment.
+        ran: How many cells were run.
+        reused: How many cells had a record already.
+        page: The HTML page, if one was written.
+        failed: The cells that failed, each with the reason.
+    """
 
     files: dict[str, list[Path]]
     ran: int
-    kept: int
+    reused: int
     page: Path | None
     failed: dict[str, str] = field(default_factory=dict)
 
@@ -61,122 +61,147 @@ def reproduce(
     out: str | Path,
     *,
     jobs: int = 1,
-    choose: bool = False,
+    tune: bool = False,
     run: bool = True,
     tex: bool = False,
     on_cell: OnCell | None = None,
 ) -> Outcome:
-    """Runs the experiments named, `all` for every one, and writes tables, figures and rows to `out`.
+    """Run experiments, and write their tables, figures and rows.
 
-    Cells that are done are not run again, whoever ran them. `jobs` run side by side, each in a process of its own.
-    With `choose`, the options of methods that are compared are first chosen on validation items. Without `run`, only
-    what is done is shown. With `tex`, tables are written as LaTeX too.
+    Cells that have a record are not run again, whichever process or experiment ran them. At the end, the records of the
+    run are merged into `cells.jsonl`.
+
+    Args:
+        what: The names of the experiments; `all` for every one.
+        config: The data set, methods and options.
+        out: The folder to write to.
+        jobs: How many cells to run in parallel, each in a process of its own.
+        tune: Select the options of compared methods by a grid search on validation items first.
+        run: Run the cells that have no record; else only render what there is.
+        tex: Write the tables as LaTeX too.
+        on_cell: Called at the start and after every cell: cells finished, cells in all, the cell.
+
+    Returns:
+        The files, the number of cells, and the cells that failed.
     """
-    out = Path(out)
-    named = check(what)
+    out, names = Path(out), resolve_names(what)
     if jobs < 1:
         raise InputError(f"jobs={jobs}: give at least 1")
-    with plots.style():  # says now that figures cannot be drawn, not after hours
-        check_writable(out, 20_000_000)
+    with plots.style():  # raises now if figures cannot be drawn, not after hours
+        check_writable(out, _NEEDED_BYTES)
     store, runner = ResultStore(out), Runner(config, out, jobs, on_cell)
-    plans = {name: experiment(name).cells(config) for name in named}
+    plans = _plan(names, config)
     if not any(plans.values()):
-        raise InputError(_nothing_left(named, config))
-    check_same(out, facts(config, (cell for planned in plans.values() for cell in planned)))
-    if choose:
-        plans, _ = _chosen(plans, config, store, runner.run if run else _not_now)
-    cells = list(dict.fromkeys(cell for planned in plans.values() for cell in planned))
-    kept = sum(store.has(cell) for cell in cells)
+        raise InputError(_explain_no_cells(names, config))
+    check_same_data(out, describe_data(config, _unique_cells(plans)))
+    if tune:
+        plans, _ = _tune(plans, config, store, runner.run if run else _run_nothing)
+    cells = _unique_cells(plans)
+    reused = sum(map(store.has, cells))
     if run:
         runner.run(cells)
     if not any(map(store.has, cells)) and not runner.failed:
-        raise InputError(f"{out} holds no cell of {', '.join(named)}: run them first, with the same options")
-    if config.methods:  # the others are shown too, as far as they are done
-        plans = {name: experiment(name).cells(replace(config, methods=())) for name in named}
-    if choose:
-        plans, told = _chosen(plans, config, store, _not_now)
-        if told:
-            _write(out / CHOICES, json.dumps(rounded(told), indent=1) + "\n")
-    files, shown = {}, {}
-    for name, planned in plans.items():
-        done = list(store.done(planned))
-        if done:
-            shown[name] = experiment(name).show(config, done)
-            files[name] = list(_written(name, [record for _, record in done], shown[name], out, tex=tex))
-    at = None
-    if shown and (len(named) > 1 or any(of_one.cases for of_one in shown.values())):
-        at = out / (PAGE if len(named) > 1 else f"{named[0]}.html")
-        titles = {name: experiment(name).TITLE for name in shown}
-        _write(at, page(config, titles, shown))
+        raise InputError(f"{out} holds no cell of {', '.join(names)}: run them first, with the same options")
+    files, page_path = _render(names, config, store, out, tune=tune, tex=tex)
     if run:
-        try:
-            store.merge()
-        except FolderError as problem:  # what was run is shown already, and is read from where it lies
-            warnings.warn(str(problem), AdshWarning, stacklevel=2)
-    return Outcome(files, runner.ran, kept, at, runner.failed)
+        _merge(store)
+    return Outcome(files, runner.ran, reused, page_path, runner.failed)
 
 
-def _chosen(plans: Plans, config: ExperimentConfig, store: ResultStore, run: Run) -> tuple[Plans, list[dict[str, Any]]]:
-    """The plans with the options that validation items prefer, where methods are compared; and all that was tried."""
-    to_choose = {name: cells for name, cells in plans.items() if name not in _AS_THE_PRESET}
-    every = list(dict.fromkeys(cell for cells in to_choose.values() for cell in cells))
-    better, told = chosen(every, config, store, run)
-    now = dict(zip(every, better, strict=True))
-    return plans | {name: [now[cell] for cell in cells] for name, cells in to_choose.items()}, told
-
-
-def _nothing_left(named: Sequence[str], config: ExperimentConfig) -> str:
-    """Why no cell is left, and what there would be."""
-    every = [cell.method for name in named for cell in experiment(name).cells(replace(config, methods=()))]
-    if not every:
-        return f"--largest {config.largest}: {', '.join(named)} has no size so small"
-    given = ", ".join(f"--method {name}" for name in config.methods)
-    return f"{given}: not in {', '.join(named)}, which has {', '.join(dict.fromkeys(every))}"
-
-
-def _not_now(trials: Sequence[Cell]) -> None:
-    """What is not done stays so."""
-
-
-def check(what: Sequence[str]) -> list[str]:
-    """The experiments of these names; or an error that lists what there is."""
+def resolve_names(what: Sequence[str]) -> list[str]:
+    """Return the names of experiments with `all` expanded; raise InputError for an unknown one."""
     unknown = [name for name in what if name not in (*EXPERIMENTS, "all")]
     if unknown or not what:
-        given = f"{unknown[0]!r} is no experiment" if unknown else "no experiment is named"
-        raise InputError(f"{given}: choose among {', '.join(EXPERIMENTS)}, or all")
+        problem = f"{unknown[0]!r} is no experiment" if unknown else "no experiment is named"
+        raise InputError(f"{problem}: choose among {', '.join(EXPERIMENTS)}, or all")
     return list(EXPERIMENTS) if "all" in what else list(dict.fromkeys(what))
 
 
 def experiment(name: str) -> Any:
-    """The module of an experiment: TITLE, cells and show."""
+    """Return the module of an experiment: TITLE, cells and render."""
     return import_module(f".figures.{EXPERIMENTS[name]}", __package__)
 
 
-def _written(name: str, records: Sequence[dict[str, Any]], shown: Rendering, out: Path, *, tex: bool) -> Iterator[Path]:
-    """Rows, tables and figures of an experiment; their paths."""
-    rows = [_row(record) for record in (records if shown.rows is None else shown.rows)]
-    yield _write(out / f"{name}.json", "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
-    pictures = [f"![{caption}]({figure}.png)\n\n*{caption}*\n" for figure, (caption, _) in shown.figures.items()]
-    for ending, text in FORMATS.items():
-        if ending == "tex" and not tex:
-            continue
-        parts = [text(table) for table in shown.tables] + (pictures if ending == "md" else [])
-        yield _write(out / f"{name}.{ending}", "\n".join(parts))
-    for figure, (_, drawn) in shown.figures.items():
-        yield _write(out / f"{figure}.png", plots.as_png(drawn))
+def _plan(names: Sequence[str], config: ExperimentConfig) -> Plans:
+    return {name: experiment(name).cells(config) for name in names}
 
 
-def _row(record: dict[str, Any]) -> dict[str, Any]:
-    """The record without its curves and cases, its keys in the order that every file of rows has them."""
-    first: dict[str, Any] = dict.fromkeys(_IN_ROWS)
-    later = {key: record[key] for key in (*_LATER_IN_ROWS, *sorted(record)) if key in record}
-    return first | {key: value for key, value in later.items() if key not in _NOT_IN_ROWS}
+def _unique_cells(plans: Plans) -> list[Cell]:
+    return list(dict.fromkeys(cell for cells in plans.values() for cell in cells))
 
 
-def _write(path: Path, content: str | bytes) -> Path:
+def _tune(
+    plans: Plans, config: ExperimentConfig, store: ResultStore, run: RunCells
+) -> tuple[Plans, list[dict[str, Any]]]:
+    """Select the options of the methods that experiments compare.
+
+    Args:
+        plans: The cells of each experiment.
+        config: The configuration of the experiments.
+        store: The records of the trials.
+        run: Runs the trials that have no record.
+
+    Returns:
+        The plans with the selected options, and a summary of every trial.
+    """
+    tuned = {name: cells for name, cells in plans.items() if name not in _NOT_TUNED}
+    cells = _unique_cells(tuned)
+    selected, summary = select_options(cells, config, store, run)
+    replacement = dict(zip(cells, selected, strict=True))
+    return plans | {name: [replacement[cell] for cell in cells] for name, cells in tuned.items()}, summary
+
+
+def _run_nothing(trials: Sequence[Cell]) -> None:
+    """Leave trials without a record as they are."""
+
+
+def _render(
+    names: Sequence[str], config: ExperimentConfig, store: ResultStore, out: Path, *, tune: bool, tex: bool
+) -> tuple[dict[str, list[Path]], Path | None]:
+    """Render the experiments from the records of all methods, also of those that were not run now.
+
+    Args:
+        names: The experiments.
+        config: The configuration of the experiments.
+        store: The records.
+        out: The folder to write to.
+        tune: Render the cells with the options that a grid search selected.
+        tex: Write the tables as LaTeX too.
+
+    Returns:
+        The files of each experiment, and the HTML page if there is one.
+    """
+    plans = _plan(names, replace(config, methods=()))
+    if tune:
+        plans, summary = _tune(plans, config, store, _run_nothing)
+        if summary:
+            write_file(out / CHOICES, json.dumps(rounded(summary), indent=1) + "\n")
+    files: dict[str, list[Path]] = {}
+    renderings: dict[str, Rendering] = {}
+    for name, cells in plans.items():
+        results = list(store.results(cells))
+        if results:
+            renderings[name] = experiment(name).render(config, results)
+            records = [record for _, record in results]
+            files[name] = write_experiment(name, records, renderings[name], out, tex=tex)
+    if not renderings or (len(names) == 1 and not any(rendering.cases for rendering in renderings.values())):
+        return files, None
+    titles = {name: experiment(name).TITLE for name in renderings}
+    path = out / (PAGE if len(names) > 1 else f"{names[0]}.html")
+    return files, write_file(path, page(config, titles, renderings))
+
+
+def _merge(store: ResultStore) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    except OSError as problem:
-        raise FolderError(f"cannot write {path}: {problem.strerror or problem}") from None
-    return path
+        store.merge()
+    except FolderError as problem:  # not an error here: the records are rendered, and can be read where they are
+        warnings.warn(str(problem), AdshWarning, stacklevel=3)
+
+
+def _explain_no_cells(names: Sequence[str], config: ExperimentConfig) -> str:
+    """Say why a configuration has no cell, and which methods there are."""
+    methods = [cell.method for cell in _unique_cells(_plan(names, replace(config, methods=())))]
+    if not methods:
+        return f"--max-points {config.max_points}: {', '.join(names)} has no size so small"
+    flags = ", ".join(f"--method {name}" for name in config.methods)
+    return f"{flags}: not in {', '.join(names)}, which has {', '.join(dict.fromkeys(methods))}"

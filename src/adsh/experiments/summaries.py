@@ -1,4 +1,4 @@
-"""Records put together: means over seeds with their spread, and tables of MAP beside the paper's."""
+"""Summaries of results: means and standard deviations over seeds, and tables of MAP next to the paper's."""
 
 from __future__ import annotations
 
@@ -7,131 +7,169 @@ from typing import Any
 
 import numpy as np
 
-from .cell import Cell
+from .cell import Cell, Record
+from .rendering import Results
 from .tables import Best, Table
 
-Done = Sequence[tuple[Cell, dict[str, Any]]]
 Curve = tuple[list[float], list[float]]
 
-
-def values(done: Done, key: str, **wanted: Any) -> list[float]:
-    """The figure `key` of the records that have these values, a seed each."""
-    return [record[key] for _, record in done if all(record[name] == value for name, value in wanted.items())]
+MISSING = "–"
 
 
-def mean(figures: Sequence[float]) -> float:
-    """Their mean; NaN of none."""
-    return float(np.mean(figures)) if len(figures) else float("nan")
+def values(results: Results, key: str, **criteria: Any) -> list[float]:
+    """Return the value `key` of each record that has the given values, one for each seed."""
+    return [record[key] for _, record in results if all(record[name] == value for name, value in criteria.items())]
 
 
-def spread(figures: Sequence[float]) -> str:
-    """The mean as .9123, with ± its standard deviation where there are several; a dash for none."""
-    if not figures:
-        return "–"
-    text = share(mean(figures))
-    return f"{text} ± {share(float(np.std(figures, ddof=1)))}" if len(figures) > 1 else text
+def mean(numbers: Sequence[float]) -> float:
+    """Return the mean, NaN for no numbers."""
+    return float(np.mean(numbers)) if len(numbers) else float("nan")
 
 
-def share(value: float) -> str:
-    """.9123; the nought is left out as in tables of MAP."""
+def format_mean(numbers: Sequence[float]) -> str:
+    """Return the mean as .9123, followed by ± the standard deviation if there are several numbers."""
+    if not numbers:
+        return MISSING
+    text = format_score(mean(numbers))
+    return f"{text} ± {format_score(float(np.std(numbers, ddof=1)))}" if len(numbers) > 1 else text
+
+
+def format_score(value: float) -> str:
+    """Return a value between 0 and 1 as .9123, without the leading zero, as tables of MAP have it."""
     text = f"{value:.4f}"
     return text[1:] if text.startswith("0.") else text
 
 
-def difference(here: float, there: float) -> str:
-    """+.0123 or −.0123."""
-    return f"{'+' if here >= there else '−'}{share(abs(here - there))}"
+def format_difference(value: float, reference: float) -> str:
+    """Return the difference as +.0123 or −.0123."""
+    return f"{'+' if value >= reference else '−'}{format_score(abs(value - reference))}"
 
 
-def label(cell: Cell, apart: bool = False) -> str:
-    """The method, with what tells its variants apart: the network, or how the hash function is fitted."""
+def label(cell: Cell, *, detailed: bool = False) -> str:
+    """Return the method; if detailed, with its network or the kind of its hash function in brackets."""
     details = [str(cell.option(name)) for name in ("network", "hash_function") if cell.option(name)]
-    return f"{cell.called} ({', '.join(details)})" if details and apart else cell.called
+    return f"{cell.display_name} ({', '.join(details)})" if details and detailed else cell.display_name
 
 
-def rows_of(done: Done) -> dict[str, list[tuple[Cell, dict[str, Any]]]]:
-    """The cells by method and variant, in the order they came."""
-    groups: dict[str, list[tuple[Cell, dict[str, Any]]]] = {}
-    for cell, record in done:
-        groups.setdefault(label(cell, apart=True), []).append((cell, record))
+def group_by_label(results: Results) -> dict[str, list[tuple[Cell, Record]]]:
+    """Group results by method and variant, in the order of their first cells."""
+    groups: dict[str, list[tuple[Cell, Record]]] = {}
+    for cell, record in results:
+        groups.setdefault(label(cell, detailed=True), []).append((cell, record))
     return groups
 
 
-def seeds_in_words(done: Done, *, with_spread: bool = True) -> str:
-    """How many runs a figure is the mean of; where some have fewer than others, which."""
+def describe_seeds(results: Results, *, with_std: bool = True) -> str:
+    """Say over how many seeds the values of a table are averaged, and which methods have fewer."""
     variants: dict[str, set[str]] = {}
-    for cell, _ in done:
-        variants.setdefault(cell.called, set()).add(label(cell, apart=True))
-    of_each: dict[tuple[str, int, int | None], set[int]] = {}
-    for cell, _ in done:
-        name = label(cell, apart=len(variants[cell.called]) > 1)
-        of_each.setdefault((name, cell.bits, cell.points), set()).add(cell.seed)
-    seeds = sorted(set().union(*of_each.values()))
+    for cell, _ in results:
+        variants.setdefault(cell.display_name, set()).add(label(cell, detailed=True))
+    seeds_of: dict[tuple[str, int, int | None], set[int]] = {}
+    for cell, _ in results:
+        name = label(cell, detailed=len(variants[cell.display_name]) > 1)
+        seeds_of.setdefault((name, cell.bits, cell.points), set()).add(cell.seed)
+    seeds = sorted(set().union(*seeds_of.values()))
     if len(seeds) <= 1:
         return "One run a figure" + (f" (seed {seeds[0]})." if seeds else ".")
-    least: dict[str, int] = {}
-    for (name, *_), mine in of_each.items():
-        least[name] = min(least.get(name, len(seeds)), len(mine))
+    fewest: dict[str, int] = {}
+    for (name, *_), present in seeds_of.items():
+        fewest[name] = min(fewest.get(name, len(seeds)), len(present))
     fewer = {
-        count: [name for name, runs in least.items() if runs == count]
-        for count in sorted(set(least.values()), reverse=True) if count < len(seeds)
+        count: [name for name, runs in fewest.items() if runs == count]
+        for count in sorted(set(fewest.values()), reverse=True) if count < len(seeds)
     }  # fmt: skip
-    rest = "".join(f"; {count} for {', '.join(names)}" for count, names in fewer.items())
-    beside = ", ± the standard deviation" if with_spread else ""
-    return f"Means over {len(seeds)} seeds ({', '.join(map(str, seeds))}){beside}{rest}."
+    exceptions = "".join(f"; {count} for {', '.join(names)}" for count, names in fewer.items())
+    spread = ", ± the standard deviation" if with_std else ""
+    return f"Means over {len(seeds)} seeds ({', '.join(map(str, seeds))}){spread}{exceptions}."
 
 
-def curves(done: Done, lengths: Iterable[int], x: str, y: str) -> dict[int, dict[str, Curve]]:
-    """For each length and method, the lists `x` and `y` of its records, place by place in the mean over the seeds."""
-    found: dict[int, dict[str, Curve]] = {}
+def mean_curves(results: Results, lengths: Iterable[int], x: str, y: str) -> dict[int, dict[str, Curve]]:
+    """Average the curves of each method over the seeds.
+
+    Args:
+        results: The results.
+        lengths: The code lengths.
+        x: The key of the lists of x values.
+        y: The key of the lists of y values.
+
+    Returns:
+        The mean curve of each method, by code length.
+    """
+    curves: dict[int, dict[str, Curve]] = {}
     for bits in lengths:
-        found[bits] = {}
-        for name, group in rows_of(done).items():
+        curves[bits] = {}
+        for name, group in group_by_label(results).items():
             records = [record for _, record in group if record["bits"] == bits]
-            across, up = ([mean(place) for place in zip(*(r[key] for r in records), strict=True)] for key in (x, y))
-            found[bits][name] = (across, up)
-    return found
+            xs, ys = ([mean(point) for point in zip(*(r[key] for r in records), strict=True)] for key in (x, y))
+            curves[bits][name] = (xs, ys)
+    return curves
 
 
-def map_table(name: str, title: str, done: Done, bits: Iterable[int], notes: Sequence[str] = ()) -> Table:
-    """MAP of each method at each length, with the paper's figure and the difference beside it; the best are marked."""
-    bits = list(bits)
-    groups = rows_of(done)
-    printed = any(record["paper"] is not None for _, record in done)
-    found = {(row, b): values(group, "map_expected", bits=b) for row, group in groups.items() for b in bits}
-    best = {b: max((mean(found[row, b]) for row in groups if found[row, b]), default=None) for b in bits}
+def map_table(name: str, title: str, results: Results, lengths: Iterable[int], notes: Sequence[str] = ()) -> Table:
+    """Return a table of MAP by method and code length, the best in bold, with the paper's values if there are any.
+
+    Args:
+        name: The name of the table.
+        title: Its title.
+        results: The results.
+        lengths: The code lengths.
+        notes: Sentences below the table, after those on seeds and on the rank of ADSH.
+
+    Returns:
+        The table.
+    """
+    lengths = list(lengths)
+    groups = group_by_label(results)
+    has_paper = any(record["paper"] is not None for _, record in results)
+    scores = {(row, b): values(group, "map_expected", bits=b) for row, group in groups.items() for b in lengths}
+    best = {b: max((mean(scores[row, b]) for row in groups if scores[row, b]), default=None) for b in lengths}
     rows = []
     for row, group in groups.items():
         cells = [row]
-        for b in bits:
-            figures = found[row, b]
-            text = spread(figures)
-            cells.append(Best(text) if figures and mean(figures) == best[b] else text)
-            if printed:
-                there = [value for value in values(group, "paper", bits=b) if value is not None]
-                cells.append(share(there[0]) if there else "–")
-                cells.append(difference(mean(figures), there[0]) if there and figures else "–")
+        for bits in lengths:
+            numbers = scores[row, bits]
+            text = format_mean(numbers)
+            cells.append(Best(text) if numbers and mean(numbers) == best[bits] else text)
+            if has_paper:
+                printed = next((value for value in values(group, "paper", bits=bits) if value is not None), None)
+                cells += _compare(numbers, printed)
         rows.append(cells)
-    beside = ["paper", "diff."] if printed else []
-    headings = ["method", *(text for b in bits for text in (f"{b} bits", *beside))]
-    ours = [first_or_not(found, bits)] if any(cell.method == "adsh" for cell, _ in done) and len(groups) > 1 else []
-    return Table(name, title, headings, rows, [seeds_in_words(done), *ours, *notes])
+    more = ["paper", "diff."] if has_paper else []
+    headings = ["method", *(text for bits in lengths for text in (f"{bits} bits", *more))]
+    has_adsh = any(cell.method == "adsh" for cell, _ in results) and len(groups) > 1
+    rank = [describe_rank(scores, lengths)] if has_adsh else []
+    return Table(name, title, headings, rows, [describe_seeds(results), *rank, *notes])
 
 
-def first_or_not(found: Mapping[tuple[str, int], Sequence[float]], bits: Sequence[int]) -> str:
-    """Where ADSH is first, and who is ahead of it elsewhere; `found` has the figures by row and length."""
-    behind, unknown = [], []
-    for b in bits:
-        of_each = {row: mean(figures) for (row, length), figures in found.items() if length == b and figures}
-        ours = [row for row in of_each if row.startswith("ADSH")]
-        if not ours or len(of_each) == len(ours):
-            unknown.append(f"{b}")
+def describe_rank(scores: Mapping[tuple[str, int], Sequence[float]], lengths: Sequence[int]) -> str:
+    """Say at which code lengths ADSH is first, and which method is ahead at the others.
+
+    Args:
+        scores: MAP for each seed, by row of the table and code length.
+        lengths: The code lengths.
+
+    Returns:
+        One sentence.
+    """
+    ahead, not_compared = [], []
+    for bits in lengths:
+        means = {row: mean(numbers) for (row, length), numbers in scores.items() if length == bits and numbers}
+        ours = [row for row in means if row.startswith("ADSH")]
+        if not ours or len(means) == len(ours):
+            not_compared.append(f"{bits}")
             continue
-        best = max(of_each, key=lambda row: of_each[row])
+        best = max(means, key=lambda row: means[row])
         if best not in ours:
-            ahead = of_each[best] - max(of_each[row] for row in ours)
-            behind.append(f"{best} by {share(ahead)} at {b} bits")
-    if len(unknown) == len(bits):
+            lead = means[best] - max(means[row] for row in ours)
+            ahead.append(f"{best} by {format_score(lead)} at {bits} bits")
+    if len(not_compared) == len(lengths):
         return "ADSH is not compared yet."
-    told = f"not first in every column; ahead of it: {', '.join(behind)}" if behind else "first in every column"
-    return f"ADSH is {told}" + (f"; {', '.join(unknown)} bits are not compared yet." if unknown else ".")
+    rank = f"not first in every column; ahead of it: {', '.join(ahead)}" if ahead else "first in every column"
+    return f"ADSH is {rank}" + (f"; {', '.join(not_compared)} bits are not compared yet." if not_compared else ".")
+
+
+def _compare(numbers: Sequence[float], printed: float | None) -> list[str]:
+    """Return the paper's value, and the difference to it."""
+    if printed is None:
+        return [MISSING, MISSING]
+    return [format_score(printed), format_difference(mean(numbers), printed) if numbers else MISSING]

@@ -1,21 +1,29 @@
-"""Tables as Markdown, LaTeX and HTML."""
+"""Render tables as Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
 
 class Best(str):
-    """A figure that is the best of its column."""
+    """The best value of a column, printed in bold."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Text, row by row; the first column names the row."""
+    """A table of text whose first column names the row.
 
-    name: str  # of its files
+    Attributes:
+        name: The label of the table in LaTeX.
+        title: The caption.
+        headings: One for each column.
+        rows: The cells, row by row.
+        notes: Sentences printed below the table.
+    """
+
+    name: str
     title: str
     headings: Sequence[str]
     rows: list[list[str]]
@@ -23,15 +31,15 @@ class Table:
 
 
 def markdown(table: Table) -> str:
-    """The table with its title and notes."""
-    marked = [[f"**{cell}**" if isinstance(cell, Best) else cell for cell in row] for row in table.rows]
+    """Return a table as Markdown, with its title and notes."""
+    cells = [[f"**{cell}**" if isinstance(cell, Best) else cell for cell in row] for row in table.rows]
     rule = ["---", *["---:"] * (len(table.headings) - 1)]
-    lines = ["| " + " | ".join(row).replace("||", "| |") + " |" for row in (list(table.headings), rule, *marked)]
+    lines = ["| " + " | ".join(row).replace("||", "| |") + " |" for row in (list(table.headings), rule, *cells)]
     return "\n".join([f"**{table.title}**", "", *lines, "", *(f"{note}  " for note in table.notes)]).rstrip() + "\n"
 
 
 def latex(table: Table) -> str:
-    """A booktabs table."""
+    """Return a table as LaTeX; it needs the package booktabs."""
     lines = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in (table.headings, *table.rows)]
     notes = [rf"\par\smallskip\footnotesize {_latex(note)}" for note in table.notes]
     return "\n".join(
@@ -45,7 +53,7 @@ def latex(table: Table) -> str:
 
 
 def html(table: Table, *, captioned: bool = True) -> str:
-    """A table element in a box that scrolls where it is too wide."""
+    """Return a table as HTML, in a box that scrolls if the table is too wide."""
     head = "".join(f"<th scope=col>{escape(heading)}</th>" for heading in table.headings)
     body = "".join(f"<tr>{_cells(row)}</tr>" for row in table.rows)
     notes = "".join(f"<p class=soft>{escape(note)}</p>" for note in table.notes)
@@ -66,8 +74,5 @@ _SPECIAL = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": 
 
 
 def _latex(text: str) -> str:
-    plain = "".join(_SPECIAL.get(character, character) for character in text)
-    return rf"\textbf{{{plain}}}" if isinstance(text, Best) else plain
-
-
-FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "tex": latex}
+    escaped = "".join(_SPECIAL.get(character, character) for character in text)
+    return rf"\textbf{{{escaped}}}" if isinstance(text, Best) else escaped

@@ -1,4 +1,4 @@
-"""The case study: some queries and their ten nearest, by ADSH and by the three best of the others."""
+"""The case study: example queries with their ten nearest items, by ADSH and by the three best baselines."""
 
 from __future__ import annotations
 
@@ -8,70 +8,81 @@ from typing import Any
 from ...data import as_items
 from ...evaluate.examples import Case, picture, study
 from ...evaluate.examples import Shown as CaseItem
-from ..cell import Cell
-from ..experiment_config import ExperimentConfig, ExperimentData, at, open_data
-from ..measure import about, fitted, model_of, version_of_code
-from ..rendering import Rendering
-from ..summaries import Done, label, share
+from ..cell import Cell, Record
+from ..experiment_config import ExperimentConfig
+from ..experiment_data import ExperimentData, Indices, open_data, take
+from ..measure import build_model, code_version, describe_cell, train
+from ..rendering import Rendering, Results
+from ..summaries import format_score, label
 from ..tables import Table
 
 TITLE = "Case study"
 METHODS = ("adsh", "lfh_d", "sdh_d", "cosdish_d")
-_QUERIES = 8
+
+_NUM_QUERIES = 8
 
 
 def cells(config: ExperimentConfig) -> list[Cell]:
-    """The shortest codes, as in the paper; the first seed: it draws the queries, the same for all."""
-    wanted = [name for name in METHODS if not config.methods or name in config.methods]
-    shortest, first = min(config.bits), config.seeds[0]
-    return [replace(config.cell(name, shortest, first), measure="cases") for name in wanted]
+    """Return a cell for each method with the shortest codes, as in the paper; all have the same queries."""
+    bits, seed = min(config.bits), config.seeds[0]
+    return [replace(config.cell(name, bits, seed), measure="cases") for name in config.select(METHODS)]
 
 
-def measured(cell: Cell, data: ExperimentData) -> dict[str, Any]:
-    """The queries with what they find; pictures where the items have some, whatever the method saw."""
-    model = model_of(cell, data)
-    database, _, _ = fitted(cell, data, model)
-    asking = data.sides(cell)[0]
-    pictures = data.pictures
-    found = study(
-        model.encode(at(data.seen_by(cell), asking)), model.database_codes_, data.labels.take(asking),
-        data.labels.take(database), at(pictures, asking), at(pictures, database), _QUERIES, cell.seed,
+def measure(cell: Cell, data: ExperimentData) -> Record:
+    """Return the example queries with their nearest items, without images."""
+    model = build_model(cell, data)
+    database = train(cell, data, model).database
+    queries = data.sides(cell).queries
+    cases = study(
+        model.encode(take(data.inputs(cell), queries)), model.database_codes_, data.labels.take(queries),
+        data.labels.take(database), take(data.images, queries), take(data.images, database), _NUM_QUERIES, cell.seed,
     )  # fmt: skip
     return {
-        **about(cell, data),
+        **describe_cell(cell, data),
         "device": str(model.device_),
-        "commit": version_of_code(),
-        "cases": [_without_pictures(asdict(case)) for case in found],
+        "commit": code_version(),
+        "cases": [_without_images(asdict(case)) for case in cases],
     }
 
 
-def _without_pictures(case: dict[str, Any]) -> dict[str, Any]:
-    """Records hold no pictures: they are the data's, and are looked up there when a page is made."""
-    for shown in (case["query"], *case["found"]):
-        shown["picture"] = None
+def _without_images(case: dict[str, Any]) -> dict[str, Any]:
+    """Remove the images, which belong to the data set: a page takes them from there."""
+    for item in (case["query"], *case["found"]):
+        item["picture"] = None
     return case
 
 
-def _with_pictures(case: Case, cell: Cell, data: ExperimentData) -> Case:
-    asking, database, _ = data.sides(cell)
-    items = as_items(data.pictures, "items")
+def _with_images(case: Case, cell: Cell, data: ExperimentData) -> Case:
+    """Add the images to a case.
 
-    def seen(shown: CaseItem, at: Any) -> CaseItem:
-        return replace(shown, picture=picture(items, int(at[shown.index])))
+    Args:
+        case: A query and its nearest items.
+        cell: The cell that it belongs to.
+        data: The data of the experiment.
 
-    return Case(seen(case.query, asking), [seen(shown, database) for shown in case.found])
+    Returns:
+        The case with thumbnails, where the items are images.
+    """
+    queries, database, _ = data.sides(cell)
+    images = as_items(data.images, "items")
+
+    def add(item: CaseItem, indices: Indices) -> CaseItem:
+        return replace(item, picture=picture(images, int(indices[item.index])))
+
+    return Case(add(case.query, queries), [add(item, database) for item in case.found])
 
 
-def show(config: ExperimentConfig, done: Done) -> Rendering:
-    """The pictures, and how many of those found are right."""
+def render(config: ExperimentConfig, results: Results) -> Rendering:
+    """Return the queries with images, and how many of their nearest items are relevant."""
     data = open_data(config)
-    studies = {
-        label(cell): [_with_pictures(Case.from_json(case), cell, data) for case in record["cases"]]
-        for cell, record in done
+    cases = {
+        label(cell): [_with_images(Case.from_json(case), cell, data) for case in record["cases"]]
+        for cell, record in results
     }
     rows = []
-    for name, cases in studies.items():
-        found = [shown.relevant for case in cases for shown in case.found]
-        rows.append([name, f"{sum(found)} of {len(found)}", share(sum(found) / max(len(found), 1))])
-    title = f"Right among the ten nearest of {_QUERIES} queries, {min(config.bits)} bits"
-    return Rendering([Table("cases", title, ["method", "right", "share"], rows)], cases=studies)
+    for name, method_cases in cases.items():
+        relevant = [item.relevant for case in method_cases for item in case.found]
+        fraction = sum(relevant) / max(len(relevant), 1)
+        rows.append([name, f"{sum(relevant)} of {len(relevant)}", format_score(fraction)])
+    title = f"Right among the ten nearest of {_NUM_QUERIES} queries, {min(config.bits)} bits"
+    return Rendering([Table("cases", title, ["method", "right", "share"], rows)], cases=cases)

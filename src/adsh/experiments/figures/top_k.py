@@ -1,11 +1,11 @@
-"""Precision among the first k, up to 2,000; and at 2,000 against the length of the code."""
+"""Precision at k, up to 2,000; and at 2,000 against the code length."""
 
 from __future__ import annotations
 
 from .. import drawing
 from ..experiment_config import ExperimentConfig
-from ..rendering import Rendering
-from ..summaries import Done, curves, mean, rows_of, seeds_in_words, spread, values
+from ..rendering import Rendering, Results
+from ..summaries import describe_seeds, format_mean, group_by_label, mean, mean_curves, values
 from ..tables import Table
 from . import table1
 
@@ -14,23 +14,28 @@ TITLE = "Top-k precision"
 cells = table1.cells
 
 
-def show(config: ExperimentConfig, done: Done) -> Rendering:
-    """Curves for each length, the last place against the lengths, and its table."""
-    place = max((record["ks"][-1] for _, record in done if record["ks"]), default=0)
-    last = rows_of([(cell, {**record, "last": record["precision"][-1]}) for cell, record in done if record["ks"]])
-    found = {name: {bits: values(group, "last", bits=bits) for bits in config.bits} for name, group in last.items()}
-    against = {
-        name: {bits: mean(figures) for bits, figures in of_each.items() if figures} for name, of_each in found.items()
+def render(config: ExperimentConfig, results: Results) -> Rendering:
+    """Return curves of precision at k for each code length; and the last k against the code length, with a table."""
+    last_k = max((record["ks"][-1] for _, record in results if record["ks"]), default=0)
+    at_last = [(cell, {**record, "last": record["precision"][-1]}) for cell, record in results if record["ks"]]
+    precision = {
+        name: {bits: values(group, "last", bits=bits) for bits in config.bits}
+        for name, group in group_by_label(at_last).items()
     }
-    rows = [[name, *(spread(figures) for figures in of_each.values())] for name, of_each in found.items()]
+    means = {
+        name: {bits: mean(numbers) for bits, numbers in by_bits.items() if numbers}
+        for name, by_bits in precision.items()
+    }
+    rows = [[name, *(format_mean(numbers) for numbers in by_bits.values())] for name, by_bits in precision.items()]
     headings = ["method", *(f"{bits} bits" for bits in config.bits)]
-    table = Table("top-k", f"Precision among the first {place:,}", headings, rows, [seeds_in_words(done)])
-    by_place = drawing.panels(curves(done, config.bits, "ks", "precision"), "items returned, k", "precision")
-    by_bits = drawing.lines(against, "bits", f"precision at {place:,}")
+    table = Table("top-k", f"Precision among the first {last_k:,}", headings, rows, [describe_seeds(results)])
+    curves = mean_curves(results, config.bits, "ks", "precision")
+    by_k = drawing.panels(curves, "items returned, k", "precision")
+    by_length = drawing.lines(means, "bits", f"precision at {last_k:,}")
     return Rendering(
         [table],
         {
-            "top-k": (f"Precision among the first k, up to {place:,}, by code length.", by_place),
-            "top-k-bits": (f"Precision among the first {place:,} against the code length.", by_bits),
+            "top-k": (f"Precision among the first k, up to {last_k:,}, by code length.", by_k),
+            "top-k-bits": (f"Precision among the first {last_k:,} against the code length.", by_length),
         },
     )
