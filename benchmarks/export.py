@@ -1,9 +1,9 @@
-"""Coding pictures by ONNX beside torch, on this machine's CPU: EfficientNet-Lite0 at 224 x 224, 48 bits.
+"""Encoding images by ONNX and by torch, on this machine's CPU: EfficientNet-Lite0 at 224 x 224, 48 bits.
 
     python benchmarks/export.py            128 JPEG files of 500 x 375, each way the best of three
     python benchmarks/export.py --small    16 files, once
 
-With mirror images, as the presets have it, a picture goes through the network twice; without, once. "network" starts
+With mirror images, as the presets have it, an image goes through the network twice; without, once. "network" starts
 from pixels at their size, "files" from JPEG files, decoding and resizing included.
 """
 
@@ -31,7 +31,7 @@ BITS, SIDE = 48, 224
 BATCHES = (1, 8, 32)
 
 
-def write_pictures(root: Path, count: int) -> list[Path]:
+def write_images(root: Path, count: int) -> list[Path]:
     """JPEG files with shapes at every scale, so that they take as long to decode as photographs."""
     rng, paths = np.random.default_rng(0), []
     for at in range(count):
@@ -74,7 +74,7 @@ def measured(root: Path, paths: list[Path], mirror: bool, times: int) -> dict[st
     started = time.perf_counter()
     exported = export(root / f"model-{mirror}", root / f"onnx-{mirror}")
     seconds = time.perf_counter() - started
-    files = ResizedDataset(ImageFiles(Path(), [str(path) for path in paths], None, name="pictures"), SIDE)
+    files = ResizedDataset(ImageFiles(Path(), [str(path) for path in paths], None, name="images"), SIDE)
     pixels = files.__getitems__(range(len(files)))
     encoder, n = OnnxEncoder(root / f"onnx-{mirror}"), len(paths)
     outputs, coded = model.outputs(files), encoder.encode([Image.open(path) for path in paths])
@@ -100,7 +100,7 @@ def main() -> None:
     figures: dict[str, object] = {"images": "per second", "threads": torch.get_num_threads()}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        paths = write_pictures(root, 16 if small else 128)
+        paths = write_images(root, 16 if small else 128)
         for mirror in (True, False):
             name = "with mirror images" if mirror else "without"
             figures[name] = measured(root, paths, mirror, 1 if small else 3)

@@ -52,16 +52,20 @@ def measure(name: str, Y: np.ndarray, labels: Any, hash_function: str) -> dict[s
     else:
         options = {"hash_function": hash_function} if name in TWO_STEP else {}
         model = create(name, bits=BITS, progress=False, **options).fit(Y, labels)
-    told = {"method": name, "hash_function_by": hash_function if name in TWO_STEP else None}
-    told |= {"points": len(Y), "bits": BITS, "fit": time.perf_counter() - started}
+    figures = {"method": name, "hash_function_by": hash_function if name in TWO_STEP else None}
+    figures |= {"points": len(Y), "bits": BITS, "fit": time.perf_counter() - started}
     stages = {} if name in ("adsh", *DEEP) else model.seconds_
-    told |= {"codes": stages.get("codes"), "hash_function": stages.get("hash function"), "coding": stages.get("coding")}
-    told = {key: round(value, 3) if isinstance(value, float) else value for key, value in told.items()}
+    figures |= {
+        "codes": stages.get("codes"),
+        "hash_function": stages.get("hash function"),
+        "coding": stages.get("coding"),
+    }
+    figures = {key: round(value, 3) if isinstance(value, float) else value for key, value in figures.items()}
     target = TARGETS.get((name, len(Y)))
     if target:
-        told["target"] = f"{target[1]} under {target[0]} s: {'met' if told[target[1]] < target[0] else 'missed'}"
+        figures["target"] = f"{target[1]} under {target[0]} s: {'met' if figures[target[1]] < target[0] else 'missed'}"
     threads = os.environ.get("OMP_NUM_THREADS", "all")  # of products of matrices; trees take all cores
-    return {**told, "threads": threads, "peak_mb": round(peak_bytes() / 1e6)}
+    return {**figures, "threads": threads, "peak_mb": round(peak_bytes() / 1e6)}
 
 
 def main() -> None:

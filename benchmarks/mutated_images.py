@@ -1,4 +1,4 @@
-"""Sends thousands of broken pictures to a real server: none may crash it, fail it, or take more than the limits allow.
+"""Sends thousands of broken images to a real server: none may crash it, fail it, or take more than the limits allow.
 
     python benchmarks/mutated_images.py [count]      (2,000 where none is given)
 

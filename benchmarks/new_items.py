@@ -3,7 +3,7 @@
     python benchmarks/new_items.py      CIFAR-10 as features ($ADSH_DATA/cifar10), three splits, some minutes
 
 Of the 59,000 images of protocol `59k`, 5,000 are held back as the new ones. A model learns the other 54,000; the 1,000
-queries then search the new images alone: coded by the network from what they look like, by their labels, and, as a
+queries then search the new images alone: encoded by the network, encoded by their labels, and, as a
 yardstick, with the codes they get when the model learns them too. The last row holds back a whole class instead: its
 items are new to the model in every way, and only its own queries ask, among all.
 """
@@ -28,31 +28,31 @@ def measure(
     rng = np.random.default_rng([seed, 7])
     new = np.sort(rng.choice(len(database), 5000, replace=False))
     old = np.setdiff1d(np.arange(len(database)), new)
-    asking, answering = labels[queries], labels[database[new]]
+    query_labels, new_labels = labels[queries], labels[database[new]]
 
-    def judged(codes: Any, model: adsh.ADSH) -> float:
-        coded = model.encode(features[queries])
-        return round(mean_average_precision(coded, codes, asking, answering, bits=bits), 4)
+    def map_of(codes: Any, model: adsh.ADSH) -> float:
+        query_codes = model.encode(features[queries])
+        return round(mean_average_precision(query_codes, codes, query_labels, new_labels, bits=bits), 4)
 
     def learned(which: Any) -> adsh.ADSH:
         return adsh.ADSH(bits, network="mlp", seed=seed, progress=False).fit(features[which], labels[which])
 
     part, whole = learned(database[old]), learned(database)
     figures = {
-        "by the network": judged(part.encode(features[database[new]]), part),
-        "by their labels": judged(part.code_for(answering), part),
-        "learned with the others": judged(whole.database_codes_[new], whole),
+        "by the network": map_of(part.encode(features[database[new]]), part),
+        "by their labels": map_of(part.code_for(new_labels), part),
+        "learned with the others": map_of(whole.database_codes_[new], whole),
     }
     without = learned(database[labels[database] != unseen])
     codes = without.encode(features[database])
     codes[labels[database] != unseen] = without.database_codes_
-    mine = queries[labels[queries] == unseen]
+    unseen_queries = queries[labels[queries] == unseen]
     for name, way in (("by the network", None), ("by its label", without.code_for([unseen]))):
         if way is not None:
             codes[labels[database] == unseen] = way[0]
-        asked = without.encode(features[mine])
+        query_codes = without.encode(features[unseen_queries])
         figures[f"an unseen class, {name}"] = round(
-            mean_average_precision(asked, codes, labels[mine], labels[database], bits=bits), 4
+            mean_average_precision(query_codes, codes, labels[unseen_queries], labels[database], bits=bits), 4
         )
     return figures
 

@@ -97,13 +97,13 @@ def by_cluster(model, photos, out):
             time.sleep(0.01)
         killed = kill_one_at_work(nodes, coding) | {"partitions_done_before": len(codes.done())}
         print(killed, flush=True)
-        told, problem = coding.communicate()
+        printed, problem = coding.communicate()
         assert coding.returncode == 0, problem
     finally:
         cluster.shutdown()
     again = run(*arguments, "--address", "127.0.0.1:1")  # nothing is left to do, so no cluster is asked
     assert (again["there_before"], again["items"]) == (again["partitions"], 0), again
-    return json.loads(told), killed
+    return json.loads(printed), killed
 
 
 def main():

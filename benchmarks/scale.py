@@ -94,8 +94,8 @@ def measure_updates(setting: str, sizes: list[int]) -> list[dict]:
     return rows
 
 
-class MadeOnTheFly:
-    """n feature vectors that exist only when asked for: a class centre and noise, both from the index."""
+class GeneratedFeatures:
+    """n feature vectors that are computed when they are read: a class centre and noise, both from the index."""
 
     def __init__(self, n: int, classes: int = 10, dimensions: int = 64) -> None:
         rng = np.random.default_rng(0)
@@ -116,7 +116,7 @@ class MadeOnTheFly:
 
 
 def measure_fit(n: int) -> dict:
-    source = MadeOnTheFly(n)
+    source = GeneratedFeatures(n)
     labels = np.empty(n, dtype=np.uint8)
     for start in range(0, n, 1 << 24):
         part = labels[start : start + (1 << 24)]

@@ -268,7 +268,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         import warnings
 
-        warnings.simplefilter("ignore")  # a missing snapshot is told, and here meant
+        warnings.simplefilter("ignore")  # a missing snapshot gives a warning, and is intended here
         print(json.dumps(opened(sys.argv[3])))
     else:
         main(sys.argv[1:])

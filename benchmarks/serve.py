@@ -4,10 +4,10 @@
 
 codes     search by code over 1,000,000 items of 48 bits, 32 keep-alive clients, k = 10, token and request log on: with
           10 and 2,000 distinct codes, as ADSH leaves them, and with random ones
-images    search by picture (JPEG, 500 x 375) with EfficientNet-Lite0 at 224 px, 16 clients
+images    search by image (JPEG, 500 x 375) with EfficientNet-Lite0 at 224 px, 16 clients
 kills     writers store items one by one while the server is killed (SIGKILL), several times: every item that was
           acknowledged has to be there when it is started again
---soak    searches by code and picture and writes for so many minutes, and prints the server's memory as it goes
+--soak    searches by code and image and writes for so many minutes, and prints the server's memory as it goes
 
 All three where none is named. Every index and model is made in a folder of its own under the current directory and
 removed. Prints lines and writes results/benchmarks/serve.json; what was not measured now is kept in it.
@@ -86,7 +86,7 @@ def request(method, path, body, kind="application/json"):
     return head.encode() + body
 
 
-def picture_request(data, k):
+def image_request(data, k):
     parts = [(b'"image"; filename="a.jpg"\r\nContent-Type: image/jpeg', data), (b'"k"', b"%d" % k)]
     body = b"".join(
         b"--B\r\nContent-Disposition: form-data; name=" + head + b"\r\n\r\n" + one + b"\r\n" for head, one in parts
@@ -138,10 +138,10 @@ async def load(port, requests, clients, seconds):
     loop, started = asyncio.get_running_loop(), time.perf_counter()
     connections = []
     for _ in range(clients):
-        made = await loop.create_connection(
+        opened = await loop.create_connection(
             lambda: Connection(requests, latencies, statuses, started + seconds), "127.0.0.1", port
         )
-        connections.append(made[1].done)
+        connections.append(opened[1].done)
     await asyncio.gather(*connections)
     took = time.perf_counter() - started
     milliseconds = np.array(latencies) * 1000
@@ -211,7 +211,7 @@ def codes_case(folder, options):
     return {"items": options.items, "bits": BITS, "k": K, "token": True, "request_log": True, **figures}
 
 
-def pictures(count):
+def images(count):
     rng = np.random.default_rng(1)
     for _ in range(count):
         small = Image.fromarray(rng.integers(0, 256, size=(12, 16, 3), dtype=np.uint8))
@@ -230,7 +230,7 @@ def images_case(folder, options):
         model = exported
     codes = make_codes(np.random.default_rng(0), options.items, BITS, 2000)
     index = make_index(folder / "index-images", codes)
-    requests = [picture_request(data, K) for data in pictures(64)]
+    requests = [image_request(data, K) for data in images(64)]
     with Server(model, index, "--runtime", options.runtime) as server:
         run(load(server.port, forever(requests), 4, 2.0))
         figures = run(load(server.port, forever(requests), 16, options.seconds))
@@ -305,13 +305,13 @@ def soak_case(folder, options):
     model = make_model(folder / "tiny-soak", "tiny", 32)
     codes = make_codes(np.random.default_rng(0), options.items, BITS, 2000)
     index = make_index(folder / "index-soak", codes)
-    draw, some = np.random.default_rng(3), list(pictures(16))
+    draw, some = np.random.default_rng(3), list(images(16))
 
     def requests():
         for at in range(1 << 62):
             code = codes[draw.integers(len(codes))].tobytes().hex()
             if at % 50 == 0:
-                yield picture_request(some[at // 50 % len(some)], K)
+                yield image_request(some[at // 50 % len(some)], K)
             elif at % 50 == 25:  # the same thousand keys over and over: the index does not grow
                 yield request("PUT", f"/v1/items/soak/{at % 1000}", json.dumps({"code": code}).encode())
             elif at % 50 == 40:

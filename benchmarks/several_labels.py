@@ -32,14 +32,14 @@ FIGURES = ("learned", "network", "by_labels")
 
 
 def measure(features: Any, labels: Any, database: Any, bits: int, seed: int, values: dict[str, Any]) -> list[float]:
-    asking = np.sort(np.random.default_rng([seed, 1]).choice(database, 1000, replace=False))
-    rest = np.setdiff1d(database, asking)
+    queries = np.sort(np.random.default_rng([seed, 1]).choice(database, 1000, replace=False))
+    rest = np.setdiff1d(database, queries)
     model = adsh.ADSH(bits, network="mlp", seed=seed, recipe=values, progress=False)
     model.fit(features[rest], labels.take(rest))
-    asked, known = labels.take(asking), labels.take(rest)
-    codes, learned = model.encode(features[asking]), model.database_codes_
-    pairs = ((codes, learned), (codes, model.encode(features[rest])), (model.code_for(asked), learned))
-    return [round(mean_average_precision(*pair, asked, known, bits=bits, k=5000), 4) for pair in pairs]
+    query_labels, known = labels.take(queries), labels.take(rest)
+    codes, learned = model.encode(features[queries]), model.database_codes_
+    pairs = ((codes, learned), (codes, model.encode(features[rest])), (model.code_for(query_labels), learned))
+    return [round(mean_average_precision(*pair, query_labels, known, bits=bits, k=5000), 4) for pair in pairs]
 
 
 def main() -> None:

@@ -91,7 +91,7 @@ def test_unreadable_images_are_left_out_on_request(encoded, cluster, tmp_path):
 
     root, expected = encoded
     files = {f"cat/{path.name}": path.read_bytes() for path in sorted((root / "photos" / "cat").iterdir())[:4]}
-    files["cat/broken.png"] = b"no picture"
+    files["cat/broken.png"] = b"no image"
     (tmp_path / "photos" / "cat").mkdir(parents=True)
     for name, content in files.items():
         (tmp_path / "photos" / name).write_bytes(content)

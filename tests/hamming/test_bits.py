@@ -70,7 +70,7 @@ def test_a_code_length_outside_1_to_1024_is_refused(bits):
 
 
 @pytest.mark.parametrize("bits", [1, 12, 64, 65, 200])
-def test_words_give_back_the_bytes_they_were_made_of(bits):
+def test_words_give_back_the_bytes_they_were_built_from(bits):
     codes = pack(np.random.default_rng(0).choice([-1, 1], size=(5, bits)))
     assert np.array_equal(as_octets(as_words(codes), bits), codes)
     assert np.array_equal(as_octets(as_words(codes)[::2], bits), codes[::2])

@@ -250,8 +250,8 @@ def test_several_queries_are_answered_each_as_alone(case, k):
     outputs = rng.integers(-8, 9, size=(3, bits)) / 8
     outputs[1] = outputs[0] / 2  # the same code, other distances
     for queries in (code_queries(pack(outputs), bits), output_queries(outputs, bits)):
-        asked = [queries[i] for i in (0, 1, 2, 0)]
-        for hits, query in zip(layout.top_many(asked, min(k, n)), asked, strict=True):
+        requested = [queries[i] for i in (0, 1, 2, 0)]
+        for hits, query in zip(layout.top_many(requested, min(k, n)), requested, strict=True):
             alone = layout.top(query, min(k, n))
             assert hits.indices().tolist() == alone.indices().tolist()
             assert hits.distances.tolist() == alone.distances.tolist()
@@ -278,12 +278,12 @@ def test_the_first_of_some_hits_are_the_nearest(positions):
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30), st.lists(st.integers(0, 21), max_size=10))
-def test_looking_up_through_an_order_is_a_binary_search_of_the_sorted_values(values, wanted):
-    values, wanted = np.array(values), np.array(wanted, dtype=np.int64)
+def test_looking_up_through_an_order_is_a_binary_search_of_the_sorted_values(values, targets):
+    values, targets = np.array(values), np.array(targets, dtype=np.int64)
     order = np.argsort(values, kind="stable")
     for after, side in ((False, "left"), (True, "right")):
-        got = scan._bisect(values, order, wanted, after=after)
-        assert got.tolist() == np.searchsorted(values[order], wanted, side=side).tolist()
+        got = scan._bisect(values, order, targets, after=after)
+        assert got.tolist() == np.searchsorted(values[order], targets, side=side).tolist()
 
 
 @pytest.mark.parametrize(("bits", "size"), [(1, 1), (64, 1), (65, 1), (192, 1), (256, 2), (1024, 2)])
@@ -294,7 +294,7 @@ def test_hamming_distances_are_small_unsigned_numbers(bits, size):
     assert (far.dtype.kind, far.dtype.itemsize) == ("u", size)
 
 
-def test_codes_alike_in_their_first_word_are_told_apart():
+def test_codes_that_share_their_first_word_are_distinguished():
     signs = np.ones((3, 100))
     signs[1, 99] = signs[2, 70] = -1
     codes = pack(signs)[[0, 1, 1, 0, 0, 1]]

@@ -1,4 +1,4 @@
-"""Kills a writing process at a random moment and compares what is there with what it was told is safe."""
+"""Kill a writing process at a random moment, and compare what is stored with what was reported as durable."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def acknowledged(lines):
     pending, calls = {}, 0
     for line in lines:
         try:
-            told = json.loads(line)
-        except ValueError:  # cut by the kill: the call had not begun
+            message = json.loads(line)
+        except ValueError:  # cut off by the kill: the call had not started
             break
-        if told == "done":
+        if message == "done":
             held, pending, calls = applied(held, pending), {}, calls + 1
         else:
-            pending = told
+            pending = message
     return held, pending, calls
 
 

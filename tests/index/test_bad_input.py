@@ -80,7 +80,7 @@ def test_what_cannot_be_stored_is_refused_and_nothing_of_it_is_stored(index, nam
         (lambda i: i.add(["x"], random_codes(1), vectors=np.full((1, 4), np.inf)), "not finite"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(index, call, said):
+def test_invalid_queries_are_refused(index, call, said):
     with pytest.raises(InputError) as problem:
         call(index)
     assert said in one_line(problem)
@@ -154,7 +154,7 @@ def test_an_index_of_a_newer_format_is_refused_with_both_numbers(tmp_path):
         adsh.open_index(tmp_path / "i")
 
 
-def test_a_second_writer_waits_and_is_then_told(tmp_path):
+def test_a_second_writer_waits_and_then_gets_an_error(tmp_path):
     with (
         adsh.open_index(tmp_path / "i", bits=48) as first,
         adsh.open_index(tmp_path / "i", timeout=0.2) as second,
@@ -205,7 +205,7 @@ def test_a_database_at_its_largest_says_that_no_space_is_left(index):
     assert index.verify() == []
 
 
-def test_a_snapshot_that_cannot_be_written_is_told_and_nothing_is_lost(index, monkeypatch):
+def test_a_snapshot_that_cannot_be_written_gives_a_warning_and_nothing_is_lost(index, monkeypatch):
     from adsh.index.embedded import index as embedded
     from adsh.index.embedded import view
 
@@ -228,5 +228,5 @@ def test_a_closed_handle_says_so_and_closing_twice_does_nothing(tmp_path):
             call()
 
 
-def test_sqlite_is_new_enough_for_what_is_asked_of_it():
+def test_sqlite_is_new_enough():
     assert sqlite3.sqlite_version_info >= (3, 38)  # json_each is built in from there on

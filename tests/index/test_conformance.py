@@ -266,7 +266,7 @@ def test_codes_of_a_model_that_was_not_recorded_are_not_claimed_by_one(place):
         assert index.model == "one"
 
 
-def test_a_place_without_an_index_asks_for_the_bits(place):
+def test_a_place_without_an_index_needs_the_bits(place):
     with pytest.raises(InputError, match="give bits= to create one"):
         adsh.open_index(place.location)
 
@@ -341,15 +341,15 @@ def test_what_cannot_be_stored_is_refused_and_nothing_of_it_is_stored(index):
     assert len(index) == 0
 
 
-def test_a_closed_handle_says_so_whatever_is_asked(place):
+def test_every_call_on_a_closed_handle_is_refused(place):
     index = adsh.open_index(place.location, bits=48)
     index.close()
     index.close()
-    asks = (lambda: index.get(["a"]), lambda: "a" in index, lambda: index.get_note("x"), lambda: len(index),
+    calls = (lambda: index.get(["a"]), lambda: "a" in index, lambda: index.get_note("x"), lambda: len(index),
             lambda: index.add(["a"], random_codes(1)), lambda: index.search(random_codes(1)))  # fmt: skip
-    for ask in asks:
+    for call in calls:
         with pytest.raises(adsh.AdshError, match="closed"):
-            ask()
+            call()
 
 
 scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0, 2.5, "a", "b", "Ä", "", "1"])

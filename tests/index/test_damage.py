@@ -53,7 +53,7 @@ def test_any_flipped_byte_gives_an_error_or_the_right_answer(small, tmp_path, na
             assert opened_contents(folder) == right, number
             outcomes["right"] += 1
         except adsh.AdshError as problem:
-            outcomes["error"] += len(str(problem).splitlines())  # each told in one line
+            outcomes["error"] += len(str(problem).splitlines())  # each has one line
         shutil.rmtree(folder)
     assert sum(outcomes.values()) == len(at)
     if name == f"{DATABASE}-wal":
@@ -73,7 +73,7 @@ def test_a_file_cut_short_or_missing_gives_an_error_or_the_right_answer(small, t
         assert opened_contents(tmp_path / "i") == small[1]
 
 
-def test_a_damaged_snapshot_is_made_again_from_the_database(small, tmp_path):
+def test_a_damaged_snapshot_is_rebuilt_from_the_database(small, tmp_path):
     shutil.copytree(small[0], tmp_path / "i")
     path = next((tmp_path / "i").glob("snapshot-*"))
     path.write_bytes(path.read_bytes()[:-1] + b"?")

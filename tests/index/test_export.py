@@ -35,9 +35,9 @@ def test_faiss_finds_the_same_distances_and_in_its_own_order_the_same_items(inde
 
 
 def test_npy_files_hold_codes_and_keys_without_pickles(index, tmp_path):
-    beside = index.to_npy(tmp_path / "codes.npy")
-    assert beside == tmp_path / "codes.keys.npy"
-    names = np.load(beside, allow_pickle=False)
+    keys_path = index.to_npy(tmp_path / "codes.npy")
+    assert keys_path == tmp_path / "codes.keys.npy"
+    names = np.load(keys_path, allow_pickle=False)
     codes = np.load(tmp_path / "codes.npy", allow_pickle=False)
     assert names.tolist() == index.keys()
     assert [(key, code.tobytes()) for key, code in zip(names, codes, strict=True)] == [i[:2] for i in index.items()]

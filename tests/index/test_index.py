@@ -238,11 +238,11 @@ with adsh.open_index({str(tmp_path / "i")!r}, bits=8, model="a name") as index:
 
 def test_an_index_whose_last_metadata_or_vector_goes_is_still_whole(tmp_path):
     codes, features = np.array([[1], [2]], dtype=np.uint8), np.random.default_rng(0).normal(size=(300, 70))
-    for name, beside in (("m", {"metadata": [{"class": "cat"}]}), ("v", {"vectors": features[:1]})):
+    for name, extra in (("m", {"metadata": [{"class": "cat"}]}), ("v", {"vectors": features[:1]})):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", adsh.AdshWarning)  # one vector to decide by
             index = adsh.open_index(tmp_path / name, bits=8)
-            index.add(["a"], codes[:1], **beside)
+            index.add(["a"], codes[:1], **extra)
         index.add(["b"], codes[1:])
         index.compact()
         index.remove(["a"])
@@ -274,7 +274,7 @@ def test_distinct_codes_are_counted_among_those_that_are_there(tmp_path):
         assert index.info()["distinct_codes"] == 0
 
 
-def test_a_closed_handle_says_so_whatever_is_asked(tmp_path):
+def test_every_call_on_a_closed_handle_is_refused(tmp_path):
     index = adsh.open_index(tmp_path / "i", bits=8)
     index.close()
     for ask in (lambda: index.get(["a"]), lambda: "a" in index, lambda: index.get_note("x"), lambda: len(index)):
@@ -282,7 +282,7 @@ def test_a_closed_handle_says_so_whatever_is_asked(tmp_path):
             ask()
 
 
-def test_what_can_be_no_key_is_not_there_and_odd_arguments_are_told(tmp_path):
+def test_an_impossible_key_does_not_exist_and_odd_arguments_are_refused(tmp_path):
     codes = np.zeros((1, 1), dtype=np.uint8)
     with adsh.open_index(tmp_path / "i", bits=8) as index:
         assert "x" * 5000 not in index
@@ -298,7 +298,7 @@ def test_what_can_be_no_key_is_not_there_and_odd_arguments_are_told(tmp_path):
         assert index.search(codes, where={"n": {"not_in": [2, "2"]}})[0].keys == ["a"]
 
 
-def test_matches_tell_their_codes(tmp_path):
+def test_matches_have_their_codes(tmp_path):
     rng = np.random.default_rng(3)
     for bits, distinct in ((24, 5), (20, None), (130, 4)):
         table = pack(rng.normal(size=(distinct or 300, bits)))

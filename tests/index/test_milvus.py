@@ -65,7 +65,7 @@ def test_an_address_that_is_none(place):
     assert "is no address" in said or "names no host" in said
 
 
-def test_what_a_process_killed_while_it_made_an_index_left_is_taken_up(uri):
+def test_an_index_that_a_killed_process_left_incomplete_is_completed(uri):
     with adsh.open_index(uri, bits=48) as index:
         index._milvus.client.drop_collection(index._milvus.facts)  # which it makes last
     assert "there is no index" in refused(InputError, uri, bits=None)
@@ -75,7 +75,7 @@ def test_what_a_process_killed_while_it_made_an_index_left_is_taken_up(uri):
         assert index.keys() == keys(3)
 
 
-def test_a_server_that_does_not_answer_is_told():
+def test_a_server_that_does_not_answer_is_reported():
     server = Server()
     try:
         with adsh.open_index(server.uri(), bits=48, timeout=1) as index:
@@ -94,7 +94,7 @@ def test_a_server_that_does_not_answer_is_told():
         server.stop()
 
 
-def test_a_server_that_goes_away_in_the_middle_of_an_add_is_told_and_the_call_can_be_repeated(monkeypatch):
+def test_a_server_that_goes_away_in_the_middle_of_an_add_is_reported_and_the_call_can_be_repeated(monkeypatch):
     server = Server()
     try:
         with adsh.open_index(server.uri(), bits=48, timeout=2) as index:
@@ -125,8 +125,8 @@ def test_a_server_that_goes_away_in_the_middle_of_an_add_is_told_and_the_call_ca
         server.stop()
 
 
-def test_a_user_whom_the_server_refuses_is_told_without_the_password(uri):
-    """As a standalone server says it; milvus-lite asks nobody."""
+def test_a_user_whom_the_server_refuses_is_reported_without_the_password(uri):
+    """As a standalone server reports it; milvus-lite checks no user."""
     from pymilvus.exceptions import MilvusException
 
     with adsh.open_index(uri, bits=48) as index:

@@ -77,7 +77,7 @@ def test_a_wrong_password_user_or_database():
         "postgresql://me:ge@heim@nohost.invalid/x",
     ],
 )
-def test_an_address_that_cannot_be_read_is_told_without_its_password(location):
+def test_an_invalid_address_is_reported_without_its_password(location):
     said = refused(adsh.AdshError, location, "geheim", "ge%heim", "ge/heim", "heim")
     assert "postgresql://me@" in said
 
@@ -276,7 +276,7 @@ def test_a_server_killed_in_the_middle_of_an_add_leaves_no_half_batch_and_the_ca
         server.stop()
 
 
-def test_connections_that_the_server_ended_are_made_again(uri, run):
+def test_connections_that_the_server_closed_are_opened_again(uri, run):
     with adsh.open_index(uri, bits=48) as index:
         index.add(["a"], random_codes(1))
         run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'adsh'")

@@ -68,19 +68,19 @@ class AgainstADictionary(RuleBasedStateMachine):
     def search(self, seed, k, handle, only):
         query = self.codes(seed, 1)
         where = None if only is None else {"seed": only}
-        wanted = [key for key, (_, m) in self.model.items() if only is None or (m or {}).get("seed") == only]
-        far = self.far(query, wanted)
+        candidates = [key for key, (_, m) in self.model.items() if only is None or (m or {}).get("seed") == only]
+        far = self.far(query, candidates)
         found = self.handles[handle].search(query, k=k, where=where)[0]
         best = plain.top(far, k)
-        assert found.keys == [wanted[i] for i in best]
+        assert found.keys == [candidates[i] for i in best]
         assert found.distances.tolist() == far[best].tolist()
         assert found.metadata == [self.model[key][1] for key in found.keys]
 
     @rule(seed=seeds, radius=st.integers(0, 10), handle=st.integers(0, 1))
     def within(self, seed, radius, handle):
-        query, wanted = self.codes(seed, 1), list(self.model)
+        query, candidates = self.codes(seed, 1), list(self.model)
         found = self.handles[handle].within(query, radius=radius)[0]
-        assert found.keys == [wanted[i] for i in plain.within(self.far(query, wanted), radius)]
+        assert found.keys == [candidates[i] for i in plain.within(self.far(query, candidates), radius)]
 
     @invariant()
     def holds_what_the_dictionary_does(self):
@@ -91,10 +91,10 @@ class AgainstADictionary(RuleBasedStateMachine):
                 (k, c.tobytes()) for k, (c, _) in self.model.items()
             ]
 
-    def far(self, query, wanted):
-        if not wanted:
+    def far(self, query, candidates):
+        if not candidates:
             return np.zeros(0, dtype=int)
-        return plain.distances(query[0], np.stack([self.model[key][0] for key in wanted]), self.bits)
+        return plain.distances(query[0], np.stack([self.model[key][0] for key in candidates]), self.bits)
 
     def teardown(self):
         for handle in getattr(self, "handles", []):

@@ -100,10 +100,10 @@ def _check_key(number: int, key: object, longest: int) -> bytes:
     return encoded
 
 
-def check_count(what: str, given: int, keys: int) -> None:
-    """Raise unless there is one of `what` for each key."""
-    if given != keys:
-        raise InputError(f"{keys} keys but {given} {what}: give one of each for an item")
+def check_count(what: str, count: int, keys: int) -> None:
+    """Raise unless there are as many of `what` as keys."""
+    if count != keys:
+        raise InputError(f"{keys} keys but {count} {what}: give one of each for an item")
 
 
 def metadata_texts(metadata: Sequence[Any] | None, keys: int) -> list[bytes] | None:

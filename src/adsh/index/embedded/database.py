@@ -130,7 +130,7 @@ class Database:
                 if state.commits < counted:
                     raise FolderError(
                         f"{self.folder} has lost commits ({state.commits} of {counted} are there): its write-ahead log "
-                        "is damaged or missing; copy the whole folder again"
+                        "is damaged or missing; copy the complete folder again"
                     )
                 yield state
             finally:

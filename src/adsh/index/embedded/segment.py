@@ -123,7 +123,13 @@ class Segment:
         return Segment(self.bits, self.layout, self.keys, self.metadata, self.vectors, deleted, self._filter_cache)
 
     def top(self, query: Query, k: int, where: Filter | None = None) -> Hits:
-        """Return the k nearest items that are not deleted and that the filter accepts."""
+        """Return the k nearest items that are not deleted and that the filter accepts.
+
+        Args:
+            query: the query.
+            k: how many.
+            where: the filter; None accepts every item.
+        """
         depth = min(k, len(self.layout))
         while True:
             hits = self.layout.top(query, depth)
@@ -135,13 +141,19 @@ class Segment:
             depth = min(depth * _MORE, len(self.layout))
 
     def top_many(self, queries: list[Query], k: int, where: Filter | None = None) -> list[Hits]:
-        """Return the k nearest of each query, as `top` does."""
+        """Return the k nearest of each query; see `top` for the arguments."""
         if self.deleted is None and where is None:
             return self.layout.top_many(queries, min(k, len(self.layout)))
         return [self.top(query, k, where) for query in queries]
 
     def within(self, query: Query, limit: float, where: Filter | None = None) -> Hits:
-        """Return all at a distance of at most `limit` that are not deleted and that the filter accepts."""
+        """Return all items within a distance that are not deleted and that the filter accepts, nearest first.
+
+        Args:
+            query: the query.
+            limit: the largest distance.
+            where: the filter; None accepts every item.
+        """
         hits = self._accepted(self.layout.ball(query, limit), where)
         if isinstance(hits.positions, slice):
             return hits

@@ -20,7 +20,7 @@ _LEFT_BEHIND = 3600.0  # seconds after which a snapshot that the database does n
 
 
 class View:
-    """The items of an index after its last commit, whichever process made it."""
+    """The items of an index after its last commit, whichever process committed it."""
 
     def __init__(self, store: Store, bits: int) -> None:
         self.store = store  # a connection that only reads, so it notices this handle's commits as it does others'

@@ -116,7 +116,17 @@ def delete_items(connection: Connection, tables: Tables, keys: list[str]) -> int
 
 
 def rows_of(connection: Connection, tables: Tables, bits: int, keys: list[str]) -> list[Rows]:
-    """Return the items of these keys, some thousand at a time, without those that do not exist."""
+    """Return the items of these keys, without those that do not exist.
+
+    Args:
+        connection: a connection in a transaction.
+        tables: the tables of the index.
+        bits: the length of the codes.
+        keys: the items' keys.
+
+    Returns:
+        Pieces of some thousand items.
+    """
     batches = []
     statement = tables.sql(_COLUMNS + "WHERE key = ANY(%s::text[])")
     for start in range(0, len(keys), _AT_A_TIME):
@@ -127,14 +137,29 @@ def rows_of(connection: Connection, tables: Tables, bits: int, keys: list[str]) 
 
 
 def rows_after(connection: Connection, tables: Tables, bits: int, after: int, count: int) -> Rows | None:
-    """Return at most `count` items inserted after the one with this number; None if there are no more."""
+    """Return the next items in the order of insertion; None if there are no more.
+
+    Args:
+        connection: a connection in a transaction.
+        tables: the tables of the index.
+        bits: the length of the codes.
+        after: the insertion order of the item before them.
+        count: how many to return at most.
+    """
     statement = tables.sql(_COLUMNS + "WHERE place > %s ORDER BY place LIMIT %s")
     found = connection.execute(statement, [after, count]).fetchall()
     return _as_rows(found, bits) if found else None
 
 
 def rows_spread(connection: Connection, tables: Tables, bits: int, count: int) -> Rows | None:
-    """Return at most `count` items of as many codes as possible; one code at a time, which distributed tables allow."""
+    """Return items of as many codes as possible; one code at a time, which distributed tables allow.
+
+    Args:
+        connection: a connection in a transaction.
+        tables: the tables of the index.
+        bits: the length of the codes.
+        count: how many to return at most.
+    """
     known = connection.execute(tables.sql("SELECT code::text FROM {codes} LIMIT %s"), [count]).fetchall()
     each = -(-count // max(1, len(known)))
     statement = tables.sql(_COLUMNS + "WHERE code = %s::bit({bits}) ORDER BY place LIMIT %s", bits=sql.Literal(bits))

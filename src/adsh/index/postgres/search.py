@@ -1,7 +1,7 @@
 """Searches in SQL: the nearest codes first, then the items that have them, in the order of insertion.
 
-A query is compared with the distinct codes; of each that is near enough, an index gives the first items. `reach` is how
-many items the codes looked at have at least: all codes at one distance are looked at together, for their items tie.
+A query is compared with the distinct codes; a database index then finds the first items of each code that is near
+enough. `reach` is how many items the codes must have together; all codes at one distance are taken, as their items tie.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .server import Connection
 Found = tuple[str, float, str, str | None]  # key, distance, code, metadata
 
 _MORE = 8  # the factor by which a search is widened when a filter rejected too many
-# Every code has an item, so the nearest `reach` codes are enough: where codes are many, few are kept and counted.
+# Every code has an item, so the nearest `reach` codes are enough: if there are many codes, few are read and counted.
 _NEAREST: LiteralString = """
 most AS (SELECT max(distance) AS distance
          FROM (SELECT code <~> %s::bit({bits}) AS distance FROM {codes} ORDER BY distance LIMIT %s) AS first),
