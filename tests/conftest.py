@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -56,13 +57,59 @@ def blobs() -> tuple[np.ndarray, np.ndarray]:
     return centres[labels] + rng.normal(size=(300, 8)), labels
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Ray's file comes first, as its processes are forked, which threads of other tests could bring to a halt.
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports have no figures, as without matplotlib: they take seconds. tests/evaluate/test_report.py draws them."""
+    from adsh.errors import MissingExtraError
 
-    After it come the files with the most tests, as pytest-xdist orders them unless told not to: see the Makefile.
+    def not_drawn(*_: object) -> None:
+        raise MissingExtraError("figures are left out here")
+
+    monkeypatch.setattr("adsh.evaluate.plots.figures", not_drawn)
+
+
+# Files that take longest, by the CPU seconds of each test: started first, so that all cores end together.
+LONGEST = (
+    *("cluster/test_ray.py", "browser", "experiments/test_reproduce.py", "export/test_onnx.py"),
+    *("train/test_distributed.py", "cli/test_commands.py", "cli/test_resume.py", "docs/test_start.py"),
+    *("evaluate/test_report.py", "cli/test_images.py", "cli/test_methods.py", "serve/test_schema.py"),
+    *("cli/test_spread.py", "models/test_adsh.py", "docs/test_blocks.py", "index/test_stateful.py"),
+    *("methods/test_deep.py", "networks/test_cnn_f.py", "networks/test_forward.py", "networks/test_images.py"),
+)
+
+
+def _scope(path: str) -> str:
+    """What runs in one process, of a path below tests/: a file, and all of the browser, which shares three servers."""
+    return "browser" if path.startswith("browser/") else path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put Ray's file first, as its processes are forked, which threads of other tests could bring to a halt.
+
+    After it come the files that take longest, then those with the most tests.
     """
     count = Counter(item.path for item in items)
-    items.sort(key=lambda item: (item.path.name != "test_ray.py", -count[item.path]))
+    rank = {scope: at for at, scope in enumerate(LONGEST)}
+
+    def order(item: pytest.Item) -> tuple[int, int]:
+        scope = _scope(item.path.relative_to(Path(__file__).parent).as_posix())
+        return rank.get(scope, len(rank)), -count[item.path]
+
+    items.sort(key=order)
+
+
+@pytest.hookimpl(optionalhook=True)  # there with pytest-xdist alone
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile`, but by `_scope`."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByScope(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _scope(super()._split_scope(nodeid).removeprefix("tests/"))
+
+    return ByScope(config, log)
 
 
 def _cpu_seconds() -> float:

@@ -64,7 +64,7 @@ def test_tensorboard_gets_the_same_figures(adsh, blob_file):
     assert list((blob_file.parent / "model/tensorboard").glob("events.*"))
 
 
-def test_evaluation_is_on_the_split_of_the_run(adsh, blob_file):
+def test_evaluation_is_on_the_split_of_the_run(adsh, blob_file, no_figures):
     adsh(*TRAIN)
     ended = adsh("evaluate", "model", "--json")
     assert ended.status == 0
@@ -80,7 +80,7 @@ def test_evaluation_is_on_the_split_of_the_run(adsh, blob_file):
     assert "codes as learned" in adsh("evaluate", "model").out
 
 
-def test_reports_are_compared(adsh, blob_file):
+def test_reports_are_compared(adsh, blob_file, no_figures):
     for bits in (8, 12):
         adsh("train", "blobs.npz", "--bits", bits, "--outer", 2, "--out", f"m{bits}")
         adsh("evaluate", f"m{bits}")

@@ -26,7 +26,7 @@ def test_every_method_trains(adsh, name):
 
 
 @pytest.mark.parametrize("name", ["itq", "dsh_d"])
-def test_what_it_leaves_is_evaluated_encoded_shown_and_compared(adsh, tmp_path, name):
+def test_what_it_leaves_is_evaluated_encoded_shown_and_compared(adsh, tmp_path, name, no_figures):
     adsh("train", "digits", "--method", name, "--bits", 8, *flags(name), "--out", "m")
     judged = adsh("evaluate", "m", "--json").json
     assert judged["name"].startswith(f"{name}, ")

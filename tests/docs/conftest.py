@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from adsh.errors import MissingExtraError
-
 from .blocks import adsh
 
 COLOURS = {"cat": (200, 120, 60), "dog": (60, 110, 190)}
@@ -53,13 +51,8 @@ def world(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def in_world(world, tmp_path, monkeypatch) -> Path:
-    """A copy of the world, as the present folder. Reports have no figures, as without matplotlib: they take seconds."""
-
-    def not_drawn(*_: object) -> None:
-        raise MissingExtraError("figures are left out here: tests/evaluate/test_report.py draws them")
-
-    monkeypatch.setattr("adsh.evaluate.plots.figures", not_drawn)
+def in_world(world, tmp_path, monkeypatch, no_figures) -> Path:
+    """A copy of the world, as the present folder."""
     folder = tmp_path / "world"
     shutil.copytree(world, folder)
     monkeypatch.chdir(folder)

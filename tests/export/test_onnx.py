@@ -29,7 +29,7 @@ pytest.importorskip("onnxscript")
 BITS = 20  # not a multiple of 8: the padding is tried too
 CPU = torch.device("cpu")
 RANDOM = {"weights": None}
-WHOLE = ("tiny", "dsh_net", "frozen:dsh_net", "resnet18", "efficientnet_lite0")  # the others repeat their parts
+WHOLE = ("resnet18", "efficientnet_lite0")  # the others repeat their parts, or are small
 # the side of the images given, and options: smaller than usual, resized up, down and not at all
 CASES: dict[str, tuple[int, dict[str, object]]] = {
     "tiny": (21, {}),
@@ -97,12 +97,18 @@ def test_every_kind_of_network_has_a_case():
     assert {name.rstrip("0123456789") for name in NETWORKS if name not in ("linear", "mlp")} <= kinds
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_network_of_images_is_exported_with_its_resizing_and_mirror_images(name):
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [
+        *(pytest.param(n, False, marks=pytest.mark.slow if n in ("vgg11", "resnet50") else ()) for n in CASES),
+        *(pytest.param(n, True, marks=pytest.mark.slow) for n in WHOLE),
+    ],
+)
+def test_a_network_of_images_is_exported_with_its_resizing_and_mirror_images(name, whole):
     side, options = CASES[name]
     torch.manual_seed(0)
     network = create_network(name, BITS, (side, side, 3), **options)
-    check_parity(network if name in WHOLE else lightened(network), (side, side, 3), mirror=True)
+    check_parity(network if whole else lightened(network), (side, side, 3), mirror=True)
 
 
 def test_a_network_is_exported_without_mirror_images_and_for_images_that_are_not_square():

@@ -167,10 +167,17 @@ class TestEach:
         np.testing.assert_array_equal(method.database_codes_[:100], method.encode(Y[:100]))
 
 
-@pytest.mark.parametrize("name", PLAIN)
-def test_digits(digits, name):
-    method = create(name, bits=12, outer=25, progress=False).fit(digits.database, digits.labels)
-    assert mean_average_precision(method, digits) >= 0.9
+@pytest.mark.parametrize(
+    ("name", "outer", "least"),
+    [
+        *((name, 5, 0.9) for name in PLAIN if name != "dpsh"),
+        ("dpsh", 10, 0.75),
+        *(pytest.param(name, 25, 0.9, marks=pytest.mark.slow) for name in PLAIN),
+    ],
+)
+def test_digits(digits, name, outer, least):
+    method = create(name, bits=12, outer=outer, progress=False).fit(digits.database, digits.labels)
+    assert mean_average_precision(method, digits) >= least
 
 
 @pytest.mark.parametrize("name", PLAIN)

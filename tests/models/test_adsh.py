@@ -167,9 +167,9 @@ def test_the_device_is_chosen_and_the_reason_said(blobs, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_lazy_database_is_read_only_where_sampled(blobs):
+@pytest.mark.parametrize("n", [300_000, pytest.param(3_000_000, marks=pytest.mark.slow)])
+def test_a_lazy_database_is_read_only_where_sampled(blobs, n):
     points, _ = blobs
-    n = 3_000_000
     source = LazyBatches(n, lambda i: points[i % 300])
     model = quick().fit(source, (np.arange(n) % 3).astype(np.uint8))
     assert len(set(source.read)) < 4096 + 4 * 100 + 2

@@ -56,7 +56,12 @@ def close(found, expected):
     assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("name", list(EXPECTED["networks"]))
+QUICK = ("alexnet", "vgg11", "resnet18", "resnet50", "efficientnet_lite0")  # every kind of layer; others have more
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in EXPECTED["networks"]]
+)
 def test_a_forward_pass_gives_the_stored_numbers(name):
     expected = EXPECTED["networks"][name]
     network, shapes = filled(name)

@@ -19,7 +19,7 @@ SIDES = {"efficientnet_lite0": 224, "efficientnet_lite2": 260, "resnet18": 224, 
 
 
 @pytest.mark.parametrize(("name", "side"), SIDES.items())
-def sample_images_of_any_size_and_grey_ones_are_taken_at_the_size_of_the_weights(name, side):
+def test_images_of_any_size_and_grey_ones_are_taken_at_the_size_of_the_weights(name, side):
     options = {"weights": None} if name.startswith("eff") else {}
     network = create_network(name, 12, (32, 32, 3), **options).eval()
     assert network.preprocess.size == side
@@ -150,8 +150,8 @@ def test_options_that_do_not_fit_are_refused():
     [
         ("dsh_net", {}),
         ("resnet18", {"size": 32}),
-        ("resnet50", {"size": 32}),
-        ("alexnet", {"size": 64}),
+        pytest.param("resnet50", {"size": 32}, marks=pytest.mark.slow),
+        pytest.param("alexnet", {"size": 64}, marks=pytest.mark.slow),
         ("efficientnet_lite1", {"size": 32, "weights": None}),
     ],
 )
