@@ -1,4 +1,4 @@
-"""What is left of learning: the codes of every database point, and codes for label sets to come."""
+"""What training leaves: the codes of every database point, and codes for new label sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_SWEEPS = 1000  # each sweep lowers the objective, so the fixed point comes 
 
 @dataclass(frozen=True)
 class LearnedCodes:
-    """Codes of n points as (distinct rows, row numbers): a few bytes a point, and the rows once."""
+    """Codes of n points as distinct rows and row numbers: a few bytes a point, and each row once."""
 
     bits: int
     label_set: Indices  # (R,)  NO_SET where the network gave the code
@@ -35,10 +35,15 @@ class LearnedCodes:
 
     @classmethod
     def of(cls, table: CodeTable, others: Codes | None = None) -> LearnedCodes:
-        """The table's codes; `others` are the network's codes of the points that have none there, in order."""
+        """Return the table's codes.
+
+        Args:
+            table: the learned table.
+            others: the network's codes of the points that have none in the table, in order.
+        """
         rows, numbers = table.rows, table.row_numbers()
         packed = pack(rows.codes)
-        if table.label_sets is None:  # a given S: rows are points, and only their codes tell them apart
+        if table.label_sets is None:  # a given S: rows are points, and only their codes distinguish them
             packed, position, count = unique_rows(packed)
             numbers = position.astype(smallest_unsigned(len(packed)))[numbers]
             return cls(table.bits, np.full(len(packed), NO_SET, dtype=np.int64), packed, count, numbers)
@@ -60,7 +65,7 @@ class LearnedCodes:
 
     @classmethod
     def of_codes(cls, codes: Codes, bits: int) -> LearnedCodes:
-        """Packed codes of n points that no table holds."""
+        """Return the packed codes of n points as distinct rows."""
         packed, position, count = unique_rows(codes)
         numbers = position.astype(smallest_unsigned(len(packed)))
         return cls(bits, np.full(len(packed), NO_SET, dtype=np.int64), packed, count, numbers)
@@ -74,12 +79,12 @@ class LearnedCodes:
         return Rows(self.label_set, unpack(self.packed, self.bits), self.count)
 
     def codes(self) -> Codes:
-        """(n, bytes) packed codes of all points."""
+        """Return (n, bytes) packed codes of all points."""
         codes: Codes = self.packed[self.row_numbers]
         return codes
 
     def dense(self) -> NDArray[np.int8]:
-        """(n, c) codes of all points, +1/-1."""
+        """Return (n, c) codes of all points, +1/-1."""
         codes: NDArray[np.int8] = unpack(self.packed, self.bits)[self.row_numbers]
         return codes
 
@@ -87,8 +92,8 @@ class LearnedCodes:
 class NewLabels:
     """Codes for new labelled points without their images.
 
-    A label set that the database has gets its commonest code. A new one gets the fixed point of eq. (9),
-    the code that training would settle on with the last sample's U'U and sums of U.
+    A label set of the database gets its most common code. A new one gets the fixed point of eq. (9), the code that
+    training would converge to with the last sample's U'U and sums of U.
     """
 
     def __init__(self, learned: LearnedCodes, database: LabelSets, queries: LabelSets, last: LastUpdate) -> None:
@@ -98,24 +103,24 @@ class NewLabels:
         for row in np.flatnonzero(learned.label_set != NO_SET):
             names = frozenset(database.names_of(int(learned.label_set[row])))
             counts.setdefault(names, Counter())[learned.packed[row].tobytes()] += int(learned.count[row])
-        self._commonest = {names: codes.most_common(1)[0][0] for names, codes in counts.items()}
+        self._most_common = {names: codes.most_common(1)[0][0] for names, codes in counts.items()}
 
     @classmethod
     def of(cls, table: CodeTable, learned: LearnedCodes) -> NewLabels | None:
-        """For a table that has been updated; None where it was given similarities instead of labels."""
+        """Return it for an updated table; None where the table was given similarities instead of labels."""
         if table.label_sets is None or table.query_label_sets is None or table.last_update is None:
             return None
         return cls(learned, table.label_sets, table.query_label_sets, table.last_update)
 
     def codes(self, labels: LabelSets) -> Codes:
-        """(n, bytes) packed codes, one a point of `labels`."""
+        """Return (n, bytes) packed codes, one a point of `labels`."""
         if (labels.empty & (labels.sizes > 0)).any():
             at = int(np.flatnonzero(labels.empty[labels.ids])[0])
-            raise InputError(f"item {at} has no label: code it from its image, with encode()")
+            raise InputError(f"item {at} has no label: encode its image with encode()")
         by_set = np.zeros((labels.set_count, self._learned.packed.shape[1]), dtype=np.uint8)
         unknown = []
         for label_set in np.flatnonzero(labels.sizes):
-            code = self._commonest.get(frozenset(labels.names_of(int(label_set))))
+            code = self._most_common.get(frozenset(labels.names_of(int(label_set))))
             if code is None:
                 unknown.append(label_set)
             else:
@@ -126,7 +131,7 @@ class NewLabels:
         return codes
 
     def _fixed_points(self, labels: LabelSets) -> Floats:
-        """(K, c) where eq. (9) comes to rest for each label set, starting from 0."""
+        """Return (K, c) the fixed point of eq. (9) for each label set, starting from 0."""
         last, bits = self.last, self._learned.bits
         similar = SharedTags(self.queries, labels).sum_rows(last.label_sets, last.sums)
         Q = -2 * bits * weighted(similar, last.sums, last.ratio)

@@ -21,7 +21,7 @@ from .code_table import CodeTable
 
 @dataclass(frozen=True)
 class ObjectiveTerms:
-    """All that the objective needs to know of V and S for the sampled queries, divided by n."""
+    """What the objective needs of V and S for the sampled queries, divided by n."""
 
     bits: int
     gram: Tensor  # (c, c)  V'V / n
@@ -39,12 +39,20 @@ class ObjectiveTerms:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> ObjectiveTerms:
-        """The terms for these queries, at the table's present codes."""
+        """Return the terms for these queries, at the table's present codes.
+
+        Args:
+            table: V.
+            omega: (m,) the sampled queries.
+            gamma: weight of |v_i - u_i|^2.
+            device: where to put the terms.
+            dtype: their type.
+        """
 
         def tensor(values: Any) -> Tensor:
             return torch.as_tensor(values).to(device=device, dtype=dtype)
 
-        def spread(values: Any, member: Any) -> Tensor:  # on the device: few rows for many queries
+        def expand(values: Any, member: Any) -> Tensor:  # on the device: few rows for many queries
             return tensor(values)[torch.as_tensor(member, device=device)]
 
         n = table.points
@@ -52,24 +60,24 @@ class ObjectiveTerms:
         return cls(
             bits=table.bits,
             gram=tensor(table.gram() / n),
-            sums=spread(sums / n, member),
+            sums=expand(sums / n, member),
             squares=tensor(table.similarity_squares(omega) / n),
-            codes=None if table.separate_queries else spread(table.rows.codes, table.rows_of(omega)),
+            codes=None if table.separate_queries else expand(table.rows.codes, table.rows_of(omega)),
             gamma=gamma / n,
         )
 
     def __getitem__(self, positions: Tensor) -> ObjectiveTerms:
-        """The terms of some of the queries."""
+        """Return the terms of some of the queries."""
         codes = None if self.codes is None else self.codes[positions]
         return ObjectiveTerms(self.bits, self.gram, self.sums[positions], self.squares[positions], codes, self.gamma)
 
     def __call__(self, outputs: Tensor) -> Tensor:
-        """The slope of `loss` at these outputs, for the step."""
+        """Return the gradient of `loss` at these outputs."""
         return gradient(outputs, self)
 
 
 def loss(outputs: Tensor, terms: ObjectiveTerms) -> Tensor:
-    """J / (b n) for outputs (b, c)."""
+    """Return J / (b n) for outputs (b, c)."""
     c = terms.bits
     pairs = ((outputs @ terms.gram - 2 * c * terms.sums) * outputs).sum(dim=1) + c * c * terms.squares
     if terms.codes is not None:
@@ -78,7 +86,7 @@ def loss(outputs: Tensor, terms: ObjectiveTerms) -> Tensor:
 
 
 def gradient(outputs: Tensor, terms: ObjectiveTerms) -> Tensor:
-    """(b, c) the gradient of `loss` by the outputs: eq. (5) without its (1 - u^2), divided by b n.
+    """Return (b, c) the gradient of `loss` by the outputs: eq. (5) without its (1 - u^2), divided by b n.
 
     The gamma term carries the factor of the objective itself; the 2 inside the paper's braces is one too many.
     """

@@ -1,4 +1,4 @@
-"""U, the outputs of Omega, where they are: on a GPU what an update asks of them is computed there, and then fetched."""
+"""U, the outputs of Omega: on a GPU, what an update needs of them is computed there and then copied to the CPU."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 Sums = tuple[Floats, Floats, float]
 
-_PARTS = 64  # of a sum over Omega, side by side on a GPU: one long sum would keep one of its many processors busy
-_LARGEST = 1 << 23  # numbers in the matrix of who is in which group, on a GPU: 64 MiB
+_SPLITS = 64  # of a sum over Omega, computed in parallel on a GPU: one long sum would use one of its processors
+_LARGEST = 1 << 23  # numbers in the matrix of group members, on a GPU: 64 MiB
 
 
 def as_outputs(given: Any, groups: Indices, bits: int) -> Outputs:
-    """The outputs of Omega, an array or a tensor, with the group of each point."""
+    """Return the outputs of Omega, an array or a tensor, with the group of each point."""
     m = len(groups)
     if tuple(np.shape(given)) != (m, bits):
         raise InputError(
@@ -32,26 +32,31 @@ def as_outputs(given: Any, groups: Indices, bits: int) -> Outputs:
 
 
 class Outputs:
-    """(m, c), in float64, and (m,) groups."""
+    """(m, c) outputs in float64, and the (m,) group of each."""
 
     def __init__(self, given: Any, groups: Indices) -> None:
         self._given, self._groups = given, groups
 
     @cached_property
     def here(self) -> Floats:
-        """As an array."""
-        found = self._given.cpu() if hasattr(self._given, "cpu") else self._given
-        return np.asarray(found).astype(np.float64)
+        """The outputs as an array."""
+        outputs = self._given.cpu() if hasattr(self._given, "cpu") else self._given
+        return np.asarray(outputs).astype(np.float64)
 
     def sums(self, count: int) -> Sums:
-        """(c, c) U'U, (count, c) the sums of U by group, and the largest size of an output."""
+        """Return (c, c) U'U, (count, c) the sums of U by group, and the largest |u|."""
         U = self.here
         return U.T @ U, sum_by(self._groups, U, count), float(max(U.max(), -U.min()))
 
     def past(self, pull: Floats, room: Floats, largest: float) -> tuple[Indices, Floats]:
-        """The points where pull u >= room, both (groups, c), in some bit; and their outputs.
+        """Return the points where pull u >= room in some bit, and their outputs.
 
-        No |u| is above `largest`, so that most groups have no such point, and of the others most bits need no look.
+        No |u| is above `largest`, so most groups have no such point, and of the others most bits need no comparison.
+
+        Args:
+            pull: (groups, c) factors of u.
+            room: (groups, c) what the product must reach.
+            largest: the largest |u|.
         """
         close = room <= np.abs(pull) * largest
         which = np.flatnonzero(np.any(close, axis=1)[self._groups])
@@ -62,7 +67,7 @@ class Outputs:
 
 
 class DeviceOutputs(Outputs):
-    """The same, computed where the outputs are and fetched in one go."""
+    """Outputs on a GPU: sums are computed there and copied to the CPU at once."""
 
     def __init__(self, given: Tensor, groups: Indices) -> None:
         super().__init__(given, groups)
@@ -79,17 +84,17 @@ class DeviceOutputs(Outputs):
         if count * m > _LARGEST:
             return super().sums(count)
         member = self._at == torch.arange(count, device=self._at.device)[:, None]
-        left, parts = torch.cat([self._outputs.T, member]), math.gcd(m, _PARTS)
-        products = left.reshape(bits + count, parts, -1).transpose(0, 1) @ self._outputs.reshape(parts, -1, bits)
+        left, splits = torch.cat([self._outputs.T, member]), math.gcd(m, _SPLITS)
+        products = left.reshape(bits + count, splits, -1).transpose(0, 1) @ self._outputs.reshape(splits, -1, bits)
         largest = torch.linalg.vector_norm(self._outputs, math.inf, dim=0, keepdim=True)
-        fetched: Floats = torch.cat([products.sum(0), largest]).cpu().numpy()
-        return fetched[:bits], fetched[bits:-1], float(fetched[-1].max())
+        copied: Floats = torch.cat([products.sum(0), largest]).cpu().numpy()
+        return copied[:bits], copied[bits:-1], float(copied[-1].max())
 
     def past(self, pull: Floats, room: Floats, largest: float) -> tuple[Indices, Floats]:
         """See `Outputs.past`."""
         import torch
 
-        if len(room) * len(self._at) > _LARGEST:  # they were fetched for their sums
+        if len(room) * len(self._at) > _LARGEST:  # they were copied for their sums
             return super().past(pull, room, largest)
         if not (room <= np.abs(pull) * largest).any():
             return np.empty(0, dtype=np.int64), np.empty((0, pull.shape[1]))
@@ -99,9 +104,9 @@ class DeviceOutputs(Outputs):
 
 
 def load_kernels(m: int, bits: int, device: device) -> None:
-    """Has a GPU do once what updates do, before anyone looks at the time they take."""
+    """Run once on a GPU what updates run, so that their first timing does not include loading kernels."""
     import torch
 
-    nothing, no_room = DeviceOutputs(torch.zeros((m, bits), device=device), np.zeros(m, np.int64)), np.zeros((1, bits))
-    nothing.sums(1)
-    nothing.past(no_room, no_room, 0.0)
+    zeros, no_room = DeviceOutputs(torch.zeros((m, bits), device=device), np.zeros(m, np.int64)), np.zeros((1, bits))
+    zeros.sums(1)
+    zeros.past(no_room, no_room, 0.0)

@@ -1,7 +1,7 @@
 """The distinct (label set, code) rows of the code table, and which row each point is at.
 
-A point never split off is at its label set's first row. The row of any other is written down, so what is
-kept grows with the points ever split off, at most those sampled, never with n.
+A point never split off is at its label set's first row. The row of any other is stored, so memory grows with the points
+ever split off, at most those sampled, never with n.
 """
 
 from __future__ import annotations
@@ -37,7 +37,13 @@ class Rows:
 
 
 class RowTable:
-    """Rows that points are split off from and merged into. `sizes` says how many points of each set take part."""
+    """Rows that points are split off from and merged into.
+
+    Args:
+        ids: (n,) the label set of each point.
+        sizes: (K,) how many points of each label set take part.
+        bits: the code length.
+    """
 
     def __init__(self, ids: Ids, sizes: NDArray[np.int64], bits: int) -> None:
         present = np.flatnonzero(sizes)
@@ -48,11 +54,11 @@ class RowTable:
         self._takes_part = sizes > 0
         self._first = np.full(len(sizes), -1, dtype=np.int64)  # the row of each set's never-sampled points
         self._first[present] = np.arange(len(present))
-        self._sampled: Indices = np.empty(0, dtype=np.int64)  # ascending: points whose row is written down
+        self._sampled: Indices = np.empty(0, dtype=np.int64)  # ascending: points whose row is stored
         self._sampled_row: Indices = np.empty(0, dtype=np.int64)
 
     def numbers(self) -> NDArray[np.unsignedinteger[Any]]:
-        """(n,) the row of each point, in the smallest type that fits; the number of rows where it has none."""
+        """Return (n,) the row of each point, in the smallest type that fits; the number of rows where it has none."""
         none = len(self.count)
         first = np.where(self._first < 0, none, self._first).astype(smallest_unsigned(none + 1))
         numbers = in_blocks(self.ids, lambda block: first[block], first.dtype)
@@ -60,9 +66,13 @@ class RowTable:
         return numbers
 
     def split(self, points: Indices, source: Indices) -> Indices:
-        """Gives each of these points, now at the rows `source`, a row of its own at the end of the table: which."""
+        """Give each of these points, now at the rows `source`, a row of its own at the end of the table.
+
+        Returns:
+            (m,) the new rows.
+        """
         rows = len(self.count)
-        given = own = np.arange(rows, rows + len(points))
+        new_rows = own = np.arange(rows, rows + len(points))
         self.count = np.concatenate([self.count - np.bincount(source, minlength=rows), np.ones_like(own)])
         self.label_set = np.concatenate([self.label_set, self.ids[points].astype(np.int64)])
         self.codes = np.concatenate([self.codes, self.codes[source]])
@@ -71,14 +81,18 @@ class RowTable:
         points, own = points[order], own[order]
         at = np.searchsorted(self._sampled, points)
         new = np.append(self._sampled, -1)[at] != points
-        sampled_row = self._sampled_row.copy()  # a state given out keeps what it held
+        sampled_row = self._sampled_row.copy()  # a state returned earlier stays as it was
         sampled_row[at[~new]] = own[~new]
         self._sampled = np.insert(self._sampled, at[new], points[new])
         self._sampled_row = np.insert(sampled_row, at[new], own[new])
-        return given
+        return new_rows
 
     def merge(self) -> Indices:
-        """Drops empty rows, joins equal ones, orders the table by label set and code; where each row went, or -1."""
+        """Drop empty rows, merge equal ones, and order the table by label set and code.
+
+        Returns:
+            The new number of each row, -1 for those dropped.
+        """
         live = np.flatnonzero(self.count)
         words = as_words(pack(self.codes[live]))
         order = live[np.lexsort((*words.T, self.label_set[live]))]
@@ -95,16 +109,16 @@ class RowTable:
         return number
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that changes, as arrays."""
+        """Return all that changes, as arrays."""
         return {name: getattr(self, attribute) for name, attribute in _STATE.items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """What `state` gave, of a table of the same points."""
+        """Put in place what `state` of a table of the same points returned."""
         for name, attribute in _STATE.items():
             setattr(self, attribute, state[name].copy())
 
     def start_from(self, codes: NDArray[Any]) -> None:
-        """Every point that takes part gets its given code, and so a row written down."""
+        """Give every point that takes part its code in `codes`."""
         shape = (len(self.ids), self.codes.shape[1])
         if codes.shape != shape or not np.isin(codes, (-1, 1)).all():
             raise InputError(f"start has shape {codes.shape}: give {shape} codes of +1 and -1")
@@ -117,7 +131,7 @@ class RowTable:
         self.merge()
 
     def rows_of(self, points: Indices) -> Indices:
-        """(m,) the row of each of these points."""
+        """Return (m,) the row of each of these points."""
         rows: Indices = self._first[self.ids[points]]
         if len(self._sampled):
             at = np.minimum(np.searchsorted(self._sampled, points), len(self._sampled) - 1)

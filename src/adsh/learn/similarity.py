@@ -1,4 +1,4 @@
-"""Who is similar to whom, as the two products that Algorithm 1 needs, without ever holding S.
+"""Which points are similar, as the two products that Algorithm 1 needs, without ever storing S.
 
 S_ij is 1 where query i and database point j are similar and -r where not, r = similar / dissimilar pairs
 of the sampled rows. With A the 0/1 matrix of similar pairs, S = (1 + r) A - r, so all products with S
@@ -25,7 +25,7 @@ from ..labels import LabelSets
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_BLOCK = 1 << 22  # entries of A held at a time (32 MiB of float64)
+_BLOCK = 1 << 22  # entries of A in memory at a time (32 MiB of float64)
 FEW = 32  # groups whose sums are a product with a matrix of 0 and 1
 
 
@@ -76,37 +76,37 @@ class SharedTags:
         return total
 
     def all_similar(self, rows: Indices, columns: Indices) -> bool:
-        """Whether no pair of these sets is dissimilar, so that there is nothing to learn.
+        """Return whether no pair of these label sets is dissimilar, so that there is nothing to learn.
 
-        Exact for one tag a set, and for tables whose A is held whole; beyond them a tag common to all is
-        looked for.
+        Exact for one tag a set, and where A is small enough to store; otherwise it looks for a tag that all share.
         """
         if self._row_tag is None and self.rows * self.columns <= _BLOCK:
-            held = np.zeros((self.columns, 1))
-            held[columns] = 1.0
-            return bool((self.sum_columns(rows, held) == len(columns)).all())
-        in_all_rows = self._held_by_all(rows, self._starts, self._tags)
-        return bool((in_all_rows & self._held_by_all(columns, self._database.starts, self._database.tags)).any())
+            chosen = np.zeros((self.columns, 1))
+            chosen[columns] = 1.0
+            return bool((self.sum_columns(rows, chosen) == len(columns)).all())
+        in_all_rows = self._in_all(rows, self._starts, self._tags)
+        return bool((in_all_rows & self._in_all(columns, self._database.starts, self._database.tags)).any())
 
     def none_similar(self, rows: Indices, columns: Indices) -> bool:
-        """Whether no tag of these rows is held by any of these columns."""
-        _, asked = _ragged(rows, self._starts, self._tags)
-        _, held = _ragged(columns, self._database.starts, self._database.tags)
-        return not np.isin(asked, held).any()
+        """Return whether these rows and these columns share no tag."""
+        _, row_tags = _ragged(rows, self._starts, self._tags)
+        _, column_tags = _ragged(columns, self._database.starts, self._database.tags)
+        return not np.isin(row_tags, column_tags).any()
 
-    def _held_by_all(self, sets: Indices, starts: NDArray[np.int64], tags: Indices) -> NDArray[np.bool_]:
-        _, held = _ragged(sets, starts, tags)
-        everywhere: NDArray[np.bool_] = np.bincount(held[held >= 0], minlength=self._tag_count) == len(sets)
-        return everywhere
+    def _in_all(self, sets: Indices, starts: NDArray[np.int64], tags: Indices) -> NDArray[np.bool_]:
+        """Return (tags,) whether each tag is in all of these sets."""
+        _, tags = _ragged(sets, starts, tags)
+        in_all: NDArray[np.bool_] = np.bincount(tags[tags >= 0], minlength=self._tag_count) == len(sets)
+        return in_all
 
     def _by_tag(self, tags: Indices, X: Floats) -> Floats:
-        """(tags + 1, c) sums of X by tag; the last row, where a missing tag (-1) leads, is 0."""
+        """Return (tags + 1, c) sums of X by tag; the last row, that of a missing tag (-1), is 0."""
         sums = sum_by(np.where(tags < 0, self._tag_count, tags), X, self._tag_count + 1)
         sums[-1] = 0.0
         return sums
 
     def _blocks(self, rows: Indices) -> Iterator[tuple[slice, Floats]]:
-        """A[rows], a bounded block at a time; kept whole where it is small."""
+        """Yield A[rows], a bounded block at a time; a small A is cached."""
         if self.rows * self.columns <= _BLOCK:
             if self._cached is None:
                 self._cached = self._block(np.arange(self.rows))
@@ -158,10 +158,10 @@ class GivenPairs:
             yield part, block.astype(np.float64) if self._sparse else (block > 0).astype(np.float64)
 
     def _check_entries(self) -> int:
-        """The number of similar pairs; refuses any entry that is neither similar nor dissimilar."""
+        """Return the number of similar pairs; raise for an entry that is neither similar nor dissimilar."""
         if self._sparse:
             if not self._matrix.has_canonical_format:
-                self._matrix = self._matrix.copy()  # the user's own stays as it is
+                self._matrix = self._matrix.copy()  # leave the user's matrix unchanged
                 self._matrix.sum_duplicates()
             odd = self._matrix.data[self._matrix.data != 1]
             if len(odd):
@@ -183,13 +183,13 @@ class GivenPairs:
 
 
 def weighted(similar: Floats, X: Floats, ratio: float) -> Floats:
-    """The product with S from the one with A: S = (1 + r) A - r."""
+    """Return the product with S, given that with A: S = (1 + r) A - r."""
     product: Floats = (1 + ratio) * similar - ratio * X.sum(axis=0)
     return product
 
 
 def sum_by(groups: NDArray[np.integer[Any]], X: Floats, count: int) -> Floats:
-    """(count, c) sums of the rows of X by group."""
+    """Return (count, c) sums of the rows of X by group."""
     if count <= FEW:
         few: Floats = (groups == np.arange(count)[:, None]).astype(np.float64) @ X
         return few
@@ -200,14 +200,14 @@ def sum_by(groups: NDArray[np.integer[Any]], X: Floats, count: int) -> Floats:
 
 
 def _only_tag(starts: NDArray[np.int64], tags: Indices) -> Indices:
-    """(K,) the one tag of each set, -1 where it has none."""
+    """Return (K,) the one tag of each set, -1 where it has none."""
     only = np.full(len(starts) - 1, -1, dtype=np.int64)
     only[np.diff(starts) > 0] = tags
     return only
 
 
 def _ragged(keys: Indices, starts: NDArray[np.int64], values: Indices) -> tuple[Indices, Indices]:
-    """The values of each key's list, one after the other, and which key each came from."""
+    """Return the values of each key's list, one after the other, and which key each belongs to."""
     lengths = starts[keys + 1] - starts[keys]
     owner = np.repeat(np.arange(len(keys)), lengths)
     offset = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

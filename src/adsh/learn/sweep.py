@@ -8,7 +8,7 @@ from .similarity import Floats
 
 
 def zero_tolerance(bits: int, samples: int) -> float:
-    """How small the argument of the sign counts as 0.
+    """Return how small an argument of the sign counts as 0.
 
     r makes S sum to zero, so with saturated outputs the argument often is 0 exactly, up to the rounding
     of sums as large as 2 c m. Without a tolerance, the order of summation would decide the bit.
@@ -17,14 +17,22 @@ def zero_tolerance(bits: int, samples: int) -> float:
 
 
 def sweep(codes: Floats, gram: Floats, linear: Floats, tolerance: float) -> Floats:
-    """One pass of eq. (9) over the bits, in place; the (rows, c) arguments that the signs were taken of.
+    """Update all codes in place by one pass of eq. (9) over the bits.
 
         v_k = -sign(2 v_-k . (U'_-k U_k) + Q_k)
 
-    codes (rows, c) of +1/-1 (or 0 before the first pass), gram (c, c) = U'U, linear (rows, c) = Q.
-    sign(0) keeps the bit, or gives +1 where there is none. The arguments of all signs come from one product, and so
-    do the bits; one that changes then moves the arguments of its row's later bits. At first most change, and all rows
-    are moved; later few do, and only theirs. O(rows c^2) at most.
+    sign(0) keeps the bit, or gives +1 where there is none. The arguments of all signs come from one product; a bit that
+    changes then updates the arguments of its row's later bits. At first most bits change, and all rows are updated
+    together; later few do, and only their rows are. O(rows c^2) at most.
+
+    Args:
+        codes: (rows, c) of +1/-1, or 0 before the first pass.
+        gram: (c, c) U'U.
+        linear: (rows, c) Q.
+        tolerance: how small an argument counts as 0.
+
+    Returns:
+        (rows, c) the arguments of the signs.
     """
     coupling = 2.0 * gram
     np.fill_diagonal(coupling, 0.0)
@@ -32,9 +40,9 @@ def sweep(codes: Floats, gram: Floats, linear: Floats, tolerance: float) -> Floa
     bits = codes.T  # (c, rows)  a view
     after = minus_sign(arguments, bits, tolerance)
     changes = after != bits
-    found = np.count_nonzero(changes)
-    for k in range(len(bits) if found else 0):
-        if 2 * found > changes.size:
+    changed_bits = np.count_nonzero(changes)
+    for k in range(len(bits) if changed_bits else 0):
+        if 2 * changed_bits > changes.size:
             after[k] = minus_sign(arguments[k], bits[k], tolerance)
             arguments[k + 1 :] += np.outer(coupling[k + 1 :, k], after[k] - bits[k])
         elif len(changed := np.flatnonzero(changes[k])):
@@ -47,6 +55,6 @@ def sweep(codes: Floats, gram: Floats, linear: Floats, tolerance: float) -> Floa
 
 
 def minus_sign(arguments: Floats, before: Floats, tolerance: float) -> Floats:
-    """The new bits: -sign of the arguments, the bit of `before` where that is 0, and +1 where there was none."""
+    """Return -sign of the arguments; where that is 0, the bit `before`, or +1 where there was none."""
     bits: Floats = np.where(np.abs(arguments) <= tolerance, np.where(before == 0, 1.0, before), -np.sign(arguments))
     return bits
