@@ -21,7 +21,7 @@ from adsh.learn import CodeTable
 from adsh.methods import create
 from adsh.networks import create_network
 from adsh.train.distributed import ProcessGroup
-from adsh.train.launch import leave
+from adsh.train.launch import exit_now
 
 OPTIONS: dict[str, Any] = {"outer": 4, "samples": 90, "batch_size": 32, "progress": False}
 SMALL: dict[str, Any] = {"network": "mlp", "network_options": {"hidden": 16}, **OPTIONS}
@@ -204,4 +204,4 @@ def run_cases(rank: int, size: int, folder: Path, cases: list[str]) -> None:
     given_in_parts(checkpoints=folder / f"checkpoints-{size}")
     _mistakes(ProcessGroup.current())
     dist.destroy_process_group()
-    leave()  # as `adsh train` does: threads of torch's have aborted processes on the way out
+    exit_now()  # as `adsh train` does: threads of torch's have aborted processes on the way out

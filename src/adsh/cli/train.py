@@ -131,7 +131,7 @@ def command(
     from ..models.storage_format import RUN
     from ..runs.pipeline import make_ready
     from ..runs.train import TrainSettings, can_go_on, default_out, train
-    from ..train.launch import check_count, is_child, is_restarted, joined, leave, run
+    from ..train.launch import check_count, connect, exit_now, is_child, is_restarted, run
     from ..utils.files import find_file
 
     flags: dict[str, Any] = {
@@ -158,7 +158,7 @@ def command(
             raise typer.Exit(status)
     display = TrainingBar()
     try:
-        with joined(settings.device) as group:
+        with connect(settings.device) as group:
             if is_restarted() and group.broadcast_from_rank0(lambda: can_go_on(out)):
                 resume, overwrite = True, False
             trained = train(settings, out, resume=resume, overwrite=overwrite, watcher=display, reading=display.reading)
@@ -167,7 +167,7 @@ def command(
     finally:
         display.close()
     if not group.is_rank0:
-        leave()
+        exit_now()
     wanted = {
         name: trained.from_files if flag is None else flag for name, flag in (("report", report), ("index", index))
     }

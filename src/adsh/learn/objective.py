@@ -76,6 +76,9 @@ class ObjectiveTerms:
         return gradient(outputs, self)
 
 
+Terms = ObjectiveTerms  # its earlier name
+
+
 def loss(outputs: Tensor, terms: ObjectiveTerms) -> Tensor:
     """Return J / (b n) for outputs (b, c)."""
     c = terms.bits
