@@ -169,7 +169,7 @@ def test_points_without_a_label_do_not_ask_and_are_judged_as_such(adsh, tmp_path
 def test_copies_of_features_on_both_sides_are_refused(refused, tmp_path, blobs):
     features, labels = blobs
     np.savez(tmp_path / "twice.npz", features=np.vstack([features] * 2), labels=np.concatenate([labels] * 2))
-    assert "--skip-copies" in refused("train", "twice.npz", "--outer", 1, "--out", "model")
+    assert "--drop-duplicates" in refused("train", "twice.npz", "--outer", 1, "--out", "model")
 
 
 def test_an_unfinished_run_is_told_from_a_folder_of_something_else(adsh, refused, blob_file):

@@ -113,9 +113,10 @@ def test_an_image_on_both_sides_is_refused_even_under_another_name(adsh, refused
     line = refused(*TRAIN, "--out", "m")
     assert "12 items in both queries and database" in line
     assert re.search(r"/(\d\d).jpg = \w+/copy-\1.png", line)
-    assert "--skip-copies" in line
-    told = adsh(*TRAIN, "--out", "m", "--skip-copies", "--json").json
-    assert len(told["read"]["copies_left_out"]) == 12
+    assert "--drop-duplicates" in line
+    read = adsh(*TRAIN, "--out", "m", "--drop-duplicates", "--json").json["read"]
+    assert len(read["duplicates_removed"]) == 12
+    assert read["copies_left_out"] == read["duplicates_removed"]  # the older name
     assert adsh("evaluate", "m", "--protocol", "holdout").status == 0
 
 
@@ -164,11 +165,11 @@ def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, 
     lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines())
     assert lines["report"] == "photos-8bits/report/report.html"
     assert lines["index"] == "photos-8bits/index: 60 items"
-    assert "6 held-out items ask, too few to go by" in lines["MAP"]
+    assert "6 queries, too few to go by" in lines["MAP"]
     assert (photos.parent / lines["report"]).exists()
     assert adsh("index", "remove", "photos-8bits/index", "cat/00.jpg").status == 0
     again = adsh("train", "--resume", "--out", "photos-8bits")  # the index is its owner's now
-    assert "photos-8bits/index: 59 items, there before" in again.out
+    assert "photos-8bits/index: 59 items, indexed before" in again.out
     found = adsh("search", "photos-8bits/index", "photos/cat/00.jpg", "-k", 3, "--json").json
     assert len(found["queries"][0]["matches"]) == 3
     without = ("--no-report", "--no-index", "--out", "p", "--json")

@@ -318,7 +318,7 @@ def test_a_stopped_ending_is_made_up_for_by_resume(adsh, photos, tmp_path, monke
         patched.setattr("adsh.runs.pipeline.build_index", stopped)
         ended = adsh(*TRAIN)
     assert ended.status == 130
-    assert "the model is saved: adsh train --resume --out m makes the rest" in ended.err
+    assert "the model is saved: adsh train --resume --out m writes the rest" in ended.err
     assert not (tmp_path / "m/index").exists()
     assert adsh("train", "--resume", "--out", "m", "--no-report").status == 0
     assert adsh("index", "info", "m", "--json").json["items"] == 60

@@ -54,8 +54,9 @@ def test_a_finished_one_is_left_alone_and_an_unfinished_one_starts_anew(adsh, re
     assert "holds a trained model" in refused("train", "digits", "--method", "lsh", "--bits", 8, "--out", "m")
     told = adsh("train", "digits", "--method", "lsh", "--bits", 8, "--out", "m", "--resume", "--json").json
     assert told["already_finished"]
-    assert "was finished with method lsh" in refused("train", "digits", "--method", "itq", "--out", "m", "--resume")
-    assert "keeps no checkpoints" in refused("train", "digits", "--method", "lsh", "--out", "new", "--resume")
+    assert told["was_complete"]
+    assert "was trained with method lsh" in refused("train", "digits", "--method", "itq", "--out", "m", "--resume")
+    assert "writes no checkpoints" in refused("train", "digits", "--method", "lsh", "--out", "new", "--resume")
 
 
 @pytest.mark.parametrize(
@@ -83,4 +84,4 @@ def test_the_protocol_says_whom_a_method_learns_from(adsh, refused, tmp_path):
     np.save(tmp_path / "y.npy", np.arange(1400) % 2)
     run = ("train", "x.npy", "--labels", "y.npy", "--method", "lsh", "--bits", 4)
     assert adsh(*run, "--protocol", "59k", "--out", "m").status == 0
-    assert "beside the database" in refused(*run, "--protocol", "54k", "--out", "n")
+    assert "outside the database" in refused(*run, "--protocol", "54k", "--out", "n")

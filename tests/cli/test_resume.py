@@ -114,7 +114,7 @@ def test_resuming_a_finished_run_says_so_and_changes_nothing(adsh, refused, stop
     made = adsh("train", "--resume", "--out", "model", "--index").out
     items = adsh("index", "info", "model/index", "--json").json["items"]
     assert f"model/index: {items} items\n" in made
-    assert f"model/index: {items} items, there before" in adsh("train", "--resume", "--out", "model", "--index").out
+    assert f"model/index: {items} items, indexed before" in adsh("train", "--resume", "--out", "model", "--index").out
     assert "bits 12, not 16" in refused("train", "--resume", "--out", "model", "--bits", 16)
 
 

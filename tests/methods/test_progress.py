@@ -37,7 +37,7 @@ def test_a_watcher_is_told_of_the_start_and_of_every_round(name, blobs, capsys):
     assert watcher.records == [record for record in method.history_ if record["outer"]]
     assert all(record["seconds"] >= 0 for record in method.history_)
     shown = capsys.readouterr().err
-    assert "adsh: 300 points" in shown
+    assert "adsh: 300 items" in shown
     total = len(watcher.records)
     assert name == "lsh" or f"iteration {total}/{total}  loss" in shown
     assert bool(watcher.phases) == (name not in DEEP)

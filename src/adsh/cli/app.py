@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from .. import __version__
 from ..errors import AdshError, AdshWarning, PeerLostError, first_line
 from ..train.launch import PEER_LOST, parent_reports
+from ..utils.progress import say
 from . import (
     compare,
     data,
@@ -34,7 +35,7 @@ from . import (
     serve,
     train,
 )
-from .show import Stopped, say
+from .show import Stopped
 
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this typer keeps click
 

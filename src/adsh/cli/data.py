@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..utils.progress import ProgressLine
 from .flags import Json, Labels, Root, SkipBad, Source
-from .show import ReadingBar, as_json, facts
+from .show import as_json, facts
 
 if TYPE_CHECKING:
     from ..data import Dataset
@@ -47,7 +48,7 @@ def info(
     if sheet is not None:
         check_sheet(sheet)
     dataset = open_source(source, root=root, labels=labels)
-    with closing(ReadingBar()) as progress:
+    with closing(ProgressLine()) as progress:
         read = check_readable(dataset, skip_bad=bool(skip_bad), progress=lambda done: progress(done, len(dataset)))
     told = summary(read.dataset, read.digests)
     missing = getattr(dataset, "missing", [])  # listed by the source, and not there
@@ -84,7 +85,7 @@ def get(
 
     if source != "cifar10":
         raise InputError(f"{source!r} cannot be downloaded: only cifar10 can; get others from those who publish them")
-    with closing(ReadingBar("downloading")) as progress:
+    with closing(ProgressLine("downloading")) as progress:
         path = get_cifar10(source_root(source, root), progress=progress)
     if json:
         as_json({"source": source, "path": str(path)})

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from ..utils.progress import say
 from .flags import Json
-from .show import as_json, facts, say
+from .show import as_json, facts
 
 EXAMPLE = "adsh doctor"
 

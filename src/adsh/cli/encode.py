@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError
+from ..utils.progress import ProgressLine
 from ..utils.urls import is_address, shown
 from .flags import Device, Json, Labels, Model, Root, SkipBad, Source, Workers
-from .show import ReadingBar, as_json, facts, list_bad
+from .show import as_json, facts, list_unreadable
 
 if TYPE_CHECKING:
     from ..cluster.ray_encode import Job
@@ -93,7 +94,7 @@ def _by_ray(job: Job, index: str | None, json: bool, **where: Any) -> None:
     from ..index.locate import MODEL, inside
 
     with ExitStack() as held:
-        bar = held.enter_context(closing(ReadingBar("partitions")))
+        bar = held.enter_context(closing(ProgressLine("partitions")))
         into = None
         if index is not None:
             into = held.enter_context(open_index(inside(index), bits=job.bits, model=job.fingerprint))
@@ -133,14 +134,14 @@ def _here(
 
     check_out(out)
     loaded = load(model, device=device)
-    reading, coding = ReadingBar(), ReadingBar("coding")
+    reading, encoding = ProgressLine(), ProgressLine("encoding")
     try:
         opened = open_source(source, root=root, labels=labels)
-        dataset, bad = items_for(loaded, opened, skip_bad=skip_bad, workers=workers, reading=reading)
-        seconds = encode(loaded, dataset, out, on_done=lambda done: coding(done, len(dataset)))
+        dataset, bad = items_for(loaded, opened, skip_bad=skip_bad, workers=workers, on_read=reading)
+        seconds = encode(loaded, dataset, out, on_done=lambda done: encoding(done, len(dataset)))
     finally:
         reading.close()
-        coding.close()
+        encoding.close()
     read = {"unreadable": as_records(bad)}
     told = {
         "codes": str(out), "items": len(dataset), "bits": loaded.bits, "bytes_an_item": (loaded.bits + 7) // 8,
@@ -156,4 +157,4 @@ def _here(
             **({"images": f"{len(bad):,} of {len(opened):,} cannot be read and are left out"} if bad else {}),
         }
     )
-    list_bad(read)
+    list_unreadable(read)

@@ -36,15 +36,15 @@ def command(
     from ..evaluate import write_report
     from ..evaluate.report import HEADINGS
     from ..evaluate.report import table as rows
-    from ..runs.evaluate import evaluate, open_run
+    from ..runs.evaluate import evaluate, load_run
     from ..utils.files import check_writable
 
     out = out or model / "report"
     check_writable(out, 20_000_000)
-    judged = open_run(
+    inputs = load_run(
         model, data=data, root=root, labels=labels, protocol=protocol, split_seed=split_seed, device=device
     )
-    evaluation = evaluate(judged, name=name, k=k, divisor=divisor, cases=cases)  # type: ignore[arg-type]  # checked there
+    evaluation = evaluate(inputs, name=name, k=k, divisor=divisor, cases=cases)  # type: ignore[arg-type]  # checked there
     page = write_report(evaluation, out)
     if json:
         figures = ("map_expected", "map_stable", "map_lowest", "map_highest", "ndcg", "distinct_codes")

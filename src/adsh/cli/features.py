@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ..utils.progress import ProgressLine
 from .flags import Cache, CacheSize, Device, Json, Root, Size, SkipBad, Source, Workers
-from .show import ReadingBar, Stopped, as_json, facts, list_bad
+from .show import Stopped, as_json, facts, list_unreadable
 
 EXAMPLE = "adsh features photos/ --network efficientnet_lite0 --out photos.npy"
 
@@ -43,15 +44,15 @@ def command(
     from ..data.readable import as_records
     from ..runs.defaults import PRETRAINED
     from ..runs.features import check_out, make_features
-    from ..runs.inputs import made_ready
+    from ..runs.inputs import prepare_inputs
 
     check_out(out)
     network = network or PRETRAINED
-    reading, making = ReadingBar(), ReadingBar("features")
+    reading, making = ProgressLine(), ProgressLine("features")
     try:
-        prepared = made_ready(
+        prepared = prepare_inputs(
             open_source(source, root=root), network=network, size=size, cache=cache or "ram", cache_size=cache_size,
-            skip_bad=bool(skip_bad), workers=workers, reading=reading,
+            skip_bad=bool(skip_bad), workers=workers, on_read=reading,
         )  # fmt: skip
         made = make_features(
             prepared.usable(), out, network=network, batch=batch, device=device or "auto", overwrite=overwrite,
@@ -81,4 +82,4 @@ def command(
             "next": f"adsh train {out} --network linear",
         }
     )
-    list_bad(read)
+    list_unreadable(read)

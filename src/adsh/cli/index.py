@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..utils.progress import ProgressLine, say
 from ..utils.urls import shown
 from .flags import Device, Json, Labels, Root, SkipBad, Workers
-from .show import ReadingBar, Stopped, as_json, facts, say
+from .show import Stopped, as_json, facts
 
 if TYPE_CHECKING:
     from ..search.ingest import IngestResult
@@ -56,17 +57,17 @@ def build(
 
     Items get the codes that were learned, the keys of their source, and metadata that leads back to their images.
     """
-    from ..runs.evaluate import open_run
+    from ..runs.evaluate import load_run
     from ..runs.run_dir import RunFolder
     from ..search.ingest import IndexSource, build_index
 
-    judged = open_run(model, data=data, root=root, labels=labels, device=device, to_judge=False)
+    inputs = load_run(model, data=data, root=root, labels=labels, device=device, allow_no_queries=True)
     trained = RunFolder(model).read_run().get("train", {})
     source, root = (data, root) if data else (trained["source"], root or trained.get("root"))
     try:
-        with closing(ReadingBar("indexing")) as bar:
-            database = IndexSource(source, root, judged.database)
-            result = build_index(location, model, judged.model, database, vectors=vectors, progress=bar)
+        with closing(ProgressLine("indexing")) as bar:
+            database = IndexSource(source, root, inputs.database)
+            result = build_index(location, model, inputs.model, database, vectors=vectors, progress=bar)
     except KeyboardInterrupt:
         raise Stopped(_STOPPED) from None
     _report(location, result, json)
@@ -112,7 +113,7 @@ def add(
         total = IngestResult(0, 0, 0, [], 0.0)
         try:
             for source in opened:
-                with closing(ReadingBar("indexing")) as bar:
+                with closing(ProgressLine("indexing")) as bar:
                     total += ingest(index, loaded, source, options, bar)
         except KeyboardInterrupt:
             raise Stopped(_STOPPED) from None
@@ -227,7 +228,7 @@ def copy(
     from ..index.copy import copy as copy_index
 
     try:
-        with closing(ReadingBar("copying")) as bar:
+        with closing(ProgressLine("copying")) as bar:
             copied = copy_index(source, target, bar)
     except KeyboardInterrupt:
         raise Stopped("stopped; what was copied is kept: repeat the command to continue") from None

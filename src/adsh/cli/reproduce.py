@@ -6,13 +6,13 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..utils.progress import time_left
+from ..utils.progress import ProgressLine, say, time_left
 from .flags import Device, Json, Root
-from .show import Stopped, as_json, bar, facts, say
+from .show import Stopped, as_json, facts
 
 if TYPE_CHECKING:
     from ..experiments import Cell, Outcome
@@ -148,26 +148,20 @@ class _Bar:
     """Show progress as a bar on a terminal, and as one line per cell elsewhere."""
 
     def __init__(self) -> None:
-        self._bar: Any = None
+        self._line = ProgressLine("cell", every=None)
         self._started = time.monotonic()
 
     def __call__(self, done: int, total: int, cell: Cell | None) -> None:
         text = "" if cell is None else f"{cell.display_name}, {cell.bits} bits, seed {cell.seed}"
-        if sys.stderr.isatty():
-            if self._bar is None or not done:
-                self.close()
-                self._bar = bar("cell {task.completed}/{task.total}", "{task.fields[text]}")
-                self._bar.start()
-                self._task = self._bar.add_task("", total=total, text="")
-            self._bar.update(self._task, completed=done, text=text)
-        elif cell is None:
+        if cell is None:
             self._started = time.monotonic()
-        else:
+            self._line.restart()
+        if sys.stderr.isatty():
+            self._line(done, total, text)
+        elif cell is not None:
             left = f", {time_left(self._started, done, total)} left" if done < total else ""
             say(f"cell {done}/{total}: {text}{left}")
 
     def close(self) -> None:
-        """Stop the bar where it is."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        """End the line."""
+        self._line.close()

@@ -86,7 +86,7 @@ def check_overlap(dataset: Dataset, split: Split, found: Digests | None = None) 
         raise InputError(
             f"the split {split.protocol} has {len(queries):,} items in both queries and database: "
             f"{', '.join(shown)}{more}; delete one of each, or drop the duplicates with without_overlap "
-            "(--skip-copies)"
+            "(--drop-duplicates)"
         )
     return count_duplicates(found[split.database])
 

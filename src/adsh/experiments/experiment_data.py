@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..data import ArrayDataset, Dataset, Split, open_source, split
 from ..errors import InputError
 from ..labels import LabelSets
-from ..runs.inputs import draw, made_ready
+from ..runs.inputs import draw_split, prepare_inputs
 from .cell import Cell
 from .experiment_config import FEATURE_NETWORKS, ExperimentConfig, protocol_of
 
@@ -52,7 +52,7 @@ class ExperimentData:
             if isinstance(self.source, ArrayDataset):
                 self._splits[seed] = split(self.source, self.protocol, seed)
             else:
-                self._splits[seed] = draw(self._prepared, self.protocol, seed).parts
+                self._splits[seed] = draw_split(self._prepared, self.protocol, seed).split
         return self._splits[seed]
 
     def sides(self, cell: Cell) -> Sides:
@@ -106,7 +106,7 @@ class ExperimentData:
     @cached_property
     def _prepared(self) -> Any:
         network = self.config.network
-        return made_ready(self.source, network=None if network in FEATURE_NETWORKS else network)
+        return prepare_inputs(self.source, network=None if network in FEATURE_NETWORKS else network)
 
 
 @lru_cache(1)

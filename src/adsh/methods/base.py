@@ -23,6 +23,7 @@ from ..labels import LabelSets
 from ..models.parameters import constructor_parameters
 from ..models.protocol import Record
 from ..models.storage import check_target
+from ..train.callbacks import CallbackList
 from ..utils.arrays import unique_rows
 from ..utils.progress import Progress
 from .arrays import Indices, Signs
@@ -104,7 +105,7 @@ class FeatureMethod(ABC):
         Returns:
             The method itself.
         """
-        self._watchers = [Progress(self.progress), *([] if callback is None else [callback])]
+        self._callbacks = CallbackList(Progress(self.progress), callback)
         check_bits(self.bits)
         rng = np.random.default_rng(check_seed(self.seed))
         if labels is None and isinstance(Y, Dataset):
@@ -119,7 +120,7 @@ class FeatureMethod(ABC):
             check_target(Path(save_to), len(items) * bytes_for(self.bits))
         self.input_shape_ = items.shape
         self.fingerprint_ = fingerprint(items, LabelSets.of(labels) if labels is not None else None)
-        self._tell("started", {
+        self._callbacks.on_start({
             "device": self.device_, "items": "images" if len(items.shape) == 3 else "items", "points": len(items),
             "rows": len(chosen) if known is None else len(np.unique(known.ids[chosen])), "bits": self.bits, "done": 0,
             "recipe": {"outer": self._rounds(), **self.options}, "data": self.fingerprint_, "weights": None,
@@ -129,9 +130,9 @@ class FeatureMethod(ABC):
         self._started = self._before = time.perf_counter()
         signs = self._learn_codes(X, None if known is None else known.take(chosen), rng)
         learned = time.perf_counter()
-        self._tell("phase", "learning the hash function")
+        self._callbacks.on_phase("learning the hash function")
         self.hash_ = self._learn_hash(X, signs)
-        self._tell("phase", f"encoding {len(items):,} items")
+        self._callbacks.on_phase(f"encoding {len(items):,} items")
         fitted = time.perf_counter()
         codes = self._encode_items(items, self.database_hash_ or self.hash_)
         if self.use_full_database:
@@ -250,13 +251,7 @@ class FeatureMethod(ABC):
         self.history_.append({"outer": outer, "loss": float(objective), "seconds": now - self._before})
         self._before = now
         if outer:
-            self._tell("__call__", self.history_[-1])
-
-    def _tell(self, what: str, told: Any) -> None:
-        """Tells those who watch, where they listen to it."""
-        for watcher in self._watchers:
-            if hasattr(watcher, what):
-                getattr(watcher, what)(told)
+            self._callbacks.on_iteration(self.history_[-1])
 
 
 def _flat(items: Items, indices: Indices) -> NDArray[np.float32]:

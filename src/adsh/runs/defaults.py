@@ -51,12 +51,12 @@ def advise(network: str, shape: tuple[int, ...], source: str, device: str, *, ex
             f"better codes for photographs: --network {FROZEN_PREFIX}{PRETRAINED}; or, on a GPU, "
             "--network efficientnet_lite2",
             AdshWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     elif network in NETWORKS and network not in _LIGHT and device == "cpu":
         warnings.warn(
             f"training {network} on a CPU takes hours for thousands of images; minutes: --network "
             f"{FROZEN_PREFIX}{network}, or adsh features {source} --out features.npy, then adsh train features.npy",
             AdshWarning,
-            stacklevel=4,
+            stacklevel=3,
         )

@@ -1,4 +1,4 @@
-"""From nothing to a report in seconds: the handwritten digits, learned codes beside random ones."""
+"""Train on the handwritten digits in seconds, and report learned codes next to random ones."""
 
 from __future__ import annotations
 
@@ -7,38 +7,46 @@ from pathlib import Path
 
 from ..evaluate import HASHED, Evaluation, evaluate_codings, write_report
 from ..methods import create
-from ..train.callbacks import Callback
 from ..utils.files import check_writable
-from .evaluate import Judged, evaluate, open_run
-from .train import TrainSettings, train
+from ..utils.progress import Progress
+from .evaluate import evaluate, load_run
+from .pipeline import train_and_index
 
 OUTER = 20
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo made."""
+    """What the demo wrote, and its figures."""
 
-    judged: Judged
     evaluation: Evaluation
-    random: Evaluation  # random projections of the same length
+    random: Evaluation
+    """Of random projections of the same length."""
     model: Path
     page: Path
 
 
-def demo(out: Path, *, bits: int = 24, seed: int = 0, watcher: Callback | None = None) -> Demo:
-    """Trains `tiny` on the digits, judges it beside random projections, and writes a page that shows both."""
-    folder = out / "model"
+def demo(out: Path, *, bits: int = 24, seed: int = 0, progress: bool | str | Progress = "auto") -> Demo:
+    """Train `tiny` on the digits, compare it with random projections, and write a page that shows both.
+
+    Args:
+        out: The folder of the page; the model goes to OUT/model.
+        bits: Code length.
+        seed: The seed of training, and of the projections.
+        progress: As in `train_and_index`.
+    """
     check_writable(out, 20_000_000)
-    settings = TrainSettings.of(source="digits", bits=bits, network="tiny", outer=OUTER, seed=seed, device="cpu")
-    train(settings, folder, overwrite=True, watcher=watcher)
-    judged = open_run(folder)
-    queries, database = judged.queries, judged.database
-    learned = evaluate(judged, name="ADSH", cases=8)
+    artifacts = train_and_index(
+        "digits", out / "model", bits=bits, network="tiny", outer=OUTER, seed=seed, device="cpu",
+        report=False, index=False, overwrite=True, progress=progress,
+    )  # fmt: skip
+    inputs = load_run(artifacts.out)
+    queries, database = inputs.queries, inputs.database
+    learned = evaluate(inputs, name="ADSH", cases=8)
     projections = create("lsh", bits=bits, seed=seed).fit(database)
     random = evaluate_codings(
         projections.encode(queries), {HASHED: projections.database_codes_}, queries, queries.labels, database,
         database.labels, bits=bits, name="random projections", cases=8, about={"method": "lsh", "seed": seed},
     )  # fmt: skip
     title = f"Handwritten digits in {bits} bits"
-    return Demo(judged, learned, random, folder, write_report([learned, random], out, title=title))
+    return Demo(learned, random, artifacts.out, write_report([learned, random], out, title=title))

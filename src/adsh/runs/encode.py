@@ -14,7 +14,8 @@ from ..errors import InputError
 from ..hamming.bits import bytes_for
 from ..models.protocol import HashModel
 from ..utils.files import check_parent, replacing_file
-from .inputs import Reading, made_ready
+from ..utils.progress import OnProgress
+from .inputs import prepare_inputs
 
 _BLOCK = 4096  # items between two reports
 
@@ -32,13 +33,13 @@ def items_for(
     *,
     skip_bad: bool = False,
     workers: int | None = None,
-    reading: Reading | None = None,
+    on_read: OnProgress | None = None,
 ) -> tuple[Dataset, list[tuple[str, str]]]:
     """The items as the model takes them, and with `skip_bad` the key and reason of those that cannot be read."""
     fitted = resize_for_model(dataset, model.input_shape_, workers)
     if not skip_bad or not isinstance(fitted, ResizedDataset):
         return fitted, []
-    prepared = made_ready(dataset, size=fitted.size, skip_bad=True, workers=workers, reading=reading)
+    prepared = prepare_inputs(dataset, size=fitted.size, skip_bad=True, workers=workers, on_read=on_read)
     return prepared.usable(), prepared.bad
 
 

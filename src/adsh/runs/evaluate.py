@@ -1,4 +1,4 @@
-"""A trained model judged on a source, by the split of its run or by a protocol drawn anew."""
+"""Evaluate a trained model on the split of its run, or on one drawn anew."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from ..evaluate import Evaluation, evaluate_model
 from ..evaluate.ties import Divisor
 from ..models.adsh import load
 from ..models.protocol import HashModel
-from .inputs import draw, made_ready
+from .inputs import draw_split, prepare_inputs
 from .run_dir import RunFolder
+from .settings import current_names
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A model with the two sides of its split."""
+class EvaluationInputs:
+    """A model, and the queries and the database to evaluate it on."""
 
     model: HashModel
     queries: Dataset
@@ -28,7 +29,7 @@ class Judged:
     split: Split
 
 
-def open_run(
+def load_run(
     folder: Path,
     *,
     data: str | None = None,
@@ -37,55 +38,86 @@ def open_run(
     protocol: str | None = None,
     split_seed: int | None = None,
     device: str | None = None,
-    to_judge: bool = True,
-) -> Judged:
-    """The model and the split it is to be judged on. Refused where the database is not the one it learned.
+    allow_no_queries: bool = False,
+) -> EvaluationInputs:
+    """Return the model of a run with its queries and database.
 
-    A run that left no queries is refused too, unless it is not to be judged.
+    Args:
+        folder: The run's folder.
+        data: A source; None for the one it was trained on.
+        root: Where the files of a named source are.
+        labels: A .npy of labels, for a source of arrays.
+        protocol: Draw this split; None for the run's own.
+        split_seed: The seed of a split that is drawn.
+        device: Where the model is loaded to.
+        allow_no_queries: Accept a run without queries, which cannot be evaluated.
+
+    Raises:
+        InputError: The database is not the one that the model learned, or there are no queries.
     """
     run = RunFolder(folder)
     model = load(folder, device=device)
-    trained = run.read_run().get("train", {})
+    trained = current_names(run.read_run().get("train", {}))
     if data is None:
         if "source" not in trained:
             raise InputError(f"{folder} does not say what it was trained on: give --data")
         data, root, labels = trained["source"], root or trained.get("root"), labels or trained.get("labels")
     source = open_source(data, root=root, labels=labels)
     if source.labels is None:
-        raise InputError(f"{data} has no labels to judge by: give --labels FILE.npy, or a source that is labelled")
-    parts = run.read_split() if protocol is None and split_seed is None else None
+        raise InputError(f"{data} has no labels to evaluate by: give --labels FILE.npy, or a source with labels")
+    split = run.read_split() if protocol is None and split_seed is None else None
     dataset = resize_for_model(source, model.input_shape_, trained.get("workers"))
-    if parts is None:
-        chosen = protocol or trained.get("protocol", "holdout")
-        asked = {name: trained[name] for name in ("cache", "cache_size", "skip_bad", "workers") if name in trained}
+    if split is None:
         size = dataset.size if isinstance(dataset, ResizedDataset) else None
-        prepared = made_ready(source, size=size, **asked)
-        seed = trained.get("split_seed", 0) if split_seed is None else split_seed
-        dataset, parts = (
-            prepared.dataset,
-            draw(prepared, chosen, seed, skip_copies=trained.get("skip_copies", False)).parts,
-        )
-    if to_judge and not len(parts.queries):
-        raise InputError(f"protocol {parts.protocol!r} leaves no queries: train with one that does, such as holdout")
-    parts.check(len(dataset))
-    database = dataset.subset(parts.database)
-    other = differences(fingerprint(as_items(database), database.labels), model.fingerprint_)
-    if model.fingerprint_ and other:
+        dataset, split = _draw_anew(source, size, trained, protocol, split_seed)
+    if not allow_no_queries and not len(split.queries):
+        raise InputError(f"protocol {split.protocol!r} leaves no queries: train with one that does, such as holdout")
+    split.check(len(dataset))
+    database = dataset.subset(split.database)
+    different = differences(fingerprint(as_items(database), database.labels), model.fingerprint_)
+    if model.fingerprint_ and different:
         raise InputError(
-            f"the database of this data and split is not the one the model learned: {'; '.join(other)}. "
+            f"the database of this data and split is not the one the model learned: {'; '.join(different)}. "
             "Give the --data, --protocol and --split-seed it was trained with"
         )
-    return Judged(model, dataset.subset(parts.queries), database, parts)
+    return EvaluationInputs(model, dataset.subset(split.queries), database, split)
+
+
+def _draw_anew(
+    source: Dataset, size: int | None, trained: dict[str, Any], protocol: str | None, seed: int | None
+) -> tuple[Dataset, Split]:
+    """Return the prepared items and a split of them, by what is given, else by the settings of the run."""
+    options = {name: trained[name] for name in ("cache", "cache_size", "skip_bad", "workers") if name in trained}
+    prepared = prepare_inputs(source, size=size, **options)
+    checked = draw_split(
+        prepared,
+        protocol or trained.get("protocol", "holdout"),
+        trained.get("split_seed", 0) if seed is None else seed,
+        drop_duplicates=trained.get("drop_duplicates", False),
+    )
+    return prepared.dataset, checked.split
 
 
 def evaluate(
-    judged: Judged, *, name: str | None = None, k: int | None = None, divisor: Divisor = "retrieved", cases: int = 5
+    inputs: EvaluationInputs,
+    *,
+    name: str | None = None,
+    k: int | None = None,
+    divisor: Divisor = "retrieved",
+    cases: int = 5,
 ) -> Evaluation:
-    """Both columns, with what was run."""
-    about: dict[str, Any] = {"data": judged.database.name, "protocol": judged.split.protocol}
-    about["split_seed"] = judged.split.seed
-    queries, database = judged.queries, judged.database
+    """Return how well the queries find items of their class, by learned codes and by the network's.
+
+    Args:
+        inputs: The model, its queries and its database.
+        name: What the report calls the model.
+        k: Mean average precision over the first k, not over all.
+        divisor: With `k`: "retrieved" or "min".
+        cases: Queries that are shown with what they found.
+    """
+    queries, database, split = inputs.queries, inputs.database, inputs.split
+    about: dict[str, Any] = {"data": database.name, "protocol": split.protocol, "split_seed": split.seed}
     return evaluate_model(
-        judged.model, queries, queries.labels, database, database.labels,
+        inputs.model, queries, queries.labels, database, database.labels,
         name=name, k=k, divisor=divisor, cases=cases, about=about,
     )  # fmt: skip

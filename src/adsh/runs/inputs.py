@@ -1,12 +1,10 @@
-"""From a source to what a run works on: its items made ready, and who of them asks and who answers.
+"""The items that a run works on: prepared for a network, and split into queries and database.
 
-Training, judging, coding and the making of features all take their items from here, so that an image is the same to
-all of them.
+Training, evaluation, encoding and features all take their items from here, so that an image is the same to all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,20 +14,22 @@ from ..data import ArrayDataset, Dataset, Prepared, Split, check_overlap, prepar
 from ..data.readable import as_records
 from ..errors import InputError
 from ..networks import input_size
-
-Reading = Callable[[int, int], None]  # how many items are read, of how many
+from ..utils.progress import OnProgress
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A split whose sides share no image. Its indices are into the source as opened, unreadable items included."""
+class CheckedSplit:
+    """A split whose queries and database share no image."""
 
-    parts: Split
-    duplicates: int | None  # copies inside the database; None where they were not looked for
-    left_out: list[str]  # keys of copies that would have been on both sides
+    split: Split
+    """Indices into the source as opened, unreadable items included."""
+    duplicates: int | None
+    """Copies inside the database; None where they were not searched for."""
+    removed: list[str]
+    """Keys of database items that were left out as copies of queries."""
 
 
-def made_ready(
+def prepare_inputs(
     dataset: Dataset,
     *,
     network: str | None = None,
@@ -38,54 +38,70 @@ def made_ready(
     cache_size: str | None = None,
     skip_bad: bool = False,
     workers: int | None = None,
-    reading: Reading | None = None,
+    on_read: OnProgress | None = None,
 ) -> Prepared:
-    """The items as a network takes them. Files are read once, all of them, before anything long starts.
+    """Return the items as a network takes them. All files are read once, before anything long starts.
 
-    Images in files come at `size`, by default the side that the network works on. Arrays stay as they are unless a
-    size is given.
+    Args:
+        dataset: The source as opened.
+        network: The network's name, which decides the size of images in files.
+        size: The side that images are resized to; None for the network's own. Arrays stay as they are by default.
+        cache: Where decoded images are cached: ram, disk, none, or a folder.
+        cache_size: The largest size of the cache, such as 8GB.
+        skip_bad: Leave out files that cannot be read, instead of raising.
+        workers: Threads that read files.
+        on_read: Called with the number of items read, and of all.
     """
     if size is None and not isinstance(dataset, ArrayDataset):
         size = input_size(network or "tiny")
         if size is None:
             raise InputError(
                 f"network {network!r} takes features, but {dataset.name} holds images: choose tiny, "
-                "efficientnet_lite0, …, or make features of them first with adsh features"
+                "efficientnet_lite0, …, or compute features of them first with adsh features"
             )
-    n = len(dataset)
-    told = None if reading is None else lambda done: reading(done, n)
+    count = len(dataset)
+    progress = None if on_read is None else lambda done: on_read(done, count)
     return prepare(
-        dataset, size, cache=cache, cache_size=cache_size, skip_bad=skip_bad, workers=workers, progress=told
+        dataset, size, cache=cache, cache_size=cache_size, skip_bad=skip_bad, workers=workers, progress=progress
     )  # fmt: skip
 
 
-def draw(prepared: Prepared, protocol: str, seed: int, *, skip_copies: bool = False) -> Drawn:
-    """The protocol's split of the source, less what cannot be read; refused where an image is on both sides.
+def draw_split(prepared: Prepared, protocol: str, seed: int, *, drop_duplicates: bool = False) -> CheckedSplit:
+    """Return the protocol's split of the source, without unreadable items.
 
-    It is drawn from all items, so the same seed gives the same split whichever files are broken. With `skip_copies`,
-    copies of asking items are left out of the database.
+    It is drawn from all items, so the same seed gives the same split whichever files cannot be read.
+
+    Args:
+        prepared: The items.
+        protocol: Such as holdout: see `adsh.data.split`.
+        seed: The seed of the split.
+        drop_duplicates: Leave database items out that are copies of queries, instead of raising.
+
+    Raises:
+        InputError: An image is among the queries and in the database.
     """
-    dataset, found = prepared.dataset, prepared.digests
-    parts = split(dataset, protocol, seed)
+    dataset, digests = prepared.dataset, prepared.digests
+    drawn = split(dataset, protocol, seed)
     if prepared.bad:
-        parts = parts.only(prepared.readable)
-    if found is None:
-        return Drawn(parts, None, [])
-    dropped = np.empty(0, dtype=np.int64)
-    if skip_copies:
-        parts, dropped = without_overlap(parts, found)
-    duplicates = check_overlap(dataset, parts, found)
-    return Drawn(parts, duplicates, [dataset.keys[i] for i in dropped.tolist()])
+        drawn = drawn.only(prepared.readable)
+    if digests is None:
+        return CheckedSplit(drawn, None, [])
+    removed = np.empty(0, dtype=np.int64)
+    if drop_duplicates:
+        drawn, removed = without_overlap(drawn, digests)
+    duplicates = check_overlap(dataset, drawn, digests)
+    return CheckedSplit(drawn, duplicates, [dataset.keys[i] for i in removed.tolist()])
 
 
-def about_reading(prepared: Prepared, drawn: Drawn) -> dict[str, Any]:
-    """What the log and the user are told of it."""
+def reading_summary(prepared: Prepared, checked: CheckedSplit) -> dict[str, Any]:
+    """Return what the reading of images found, for the log and the user; {} where nothing was read."""
     if prepared.digests is None:
         return {}
     return {
         "items": len(prepared.dataset),
         "unreadable": as_records(prepared.bad),
-        "duplicates": drawn.duplicates,
-        "copies_left_out": drawn.left_out,
+        "duplicates": checked.duplicates,
+        "duplicates_removed": checked.removed,
+        "copies_left_out": checked.removed,  # the older name
         "kept": prepared.kept,
     }

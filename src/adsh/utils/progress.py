@@ -1,7 +1,8 @@
-"""One line that keeps up with training, on a terminal only."""
+"""Progress on standard error: one line with a bar on a terminal, plain lines elsewhere. Python and the CLI share it."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -9,75 +10,153 @@ from typing import Any, TextIO
 
 from ..errors import InputError
 
+OnProgress = Callable[[int, int], None]  # called with how many are done, and of how many
+
+LINE_SECONDS = 30.0  # between two plain lines of a command, where there is no terminal
+_REDRAW_SECONDS = 0.1
+_BAR_WIDTH = 20
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print one line on standard error, or on another stream; a progress line there is drawn again after it."""
+    stream = stream or sys.stderr
+    clear = "\r\033[K" if stream.isatty() else ""
+    print(f"{clear}adsh: {text}", file=stream, flush=True)
+
+
+class ProgressLine:
+    """How many of how many are done: a line that is drawn again and again on a terminal, plain lines elsewhere.
+
+    Args:
+        label: What is counted, such as "reading".
+        every: Seconds between two plain lines where there is no terminal; None for no lines.
+        shown: False shows nothing anywhere.
+        stream: Standard error by default.
+    """
+
+    def __init__(
+        self,
+        label: str = "reading",
+        *,
+        every: float | None = LINE_SECONDS,
+        shown: bool = True,
+        stream: TextIO | None = None,
+    ) -> None:
+        self._label, self._every, self._shown = label, every, shown
+        self._stream = stream or sys.stderr
+        self._is_open = False
+        self._started = self._written = time.monotonic()
+        self._resumed = 0
+        self._skipped: tuple[int, int, str] | None = None  # the last call, where it came too soon to be drawn
+
+    def restart(self, done: int = 0) -> None:
+        """Measure the time left from now on, when `done` are done."""
+        self._started, self._resumed = time.monotonic(), done
+
+    def __call__(self, done: int, total: int, text: str = "") -> None:
+        """Show that `done` of `total` are done, and `text` after them."""
+        if not self._shown:
+            return
+        animated, waited = self._stream.isatty(), time.monotonic() - self._written
+        if animated and self._is_open and waited < _REDRAW_SECONDS and done < total:
+            self._skipped = done, total, text
+            return
+        if not animated and (self._every is None or waited < self._every):
+            return
+        self._written, self._skipped = time.monotonic(), None
+        parts = [f"{self._label} {done:,}/{total:,}", *([_bar(done, total)] if animated else []), text]
+        if self._resumed < done < total:
+            parts.append(f"{time_left(self._started, done - self._resumed, total - self._resumed)} left")
+        line = "  ".join(filter(None, parts))
+        if not animated:
+            say(line, self._stream)
+            return
+        width = shutil.get_terminal_size().columns
+        print(f"\r{f'adsh: {line}'[: width - 1]}\033[K", end="", file=self._stream, flush=True)
+        self._is_open = True
+        if total and done >= total:
+            self.close()
+
+    def close(self) -> None:
+        """End the line, so that what follows starts on a new one."""
+        if self._skipped is not None:
+            self._written, skipped = 0.0, self._skipped
+            self(*skipped)
+        if self._is_open:
+            print(file=self._stream, flush=True)
+            self._is_open = False
+
 
 class Progress:
-    """Writes to standard error what was chosen and how far training is; silent unless it is a terminal."""
+    """A callback of `fit` that shows what was chosen and how far training is.
 
-    def __init__(self, wanted: bool | str = "auto", stream: TextIO | None = None) -> None:
-        if wanted not in (True, False, "auto"):
-            raise InputError(f'progress={wanted!r}: give "auto", True or False')
+    Args:
+        progress: "auto" shows it on a terminal only, True always, False never.
+        every: With "auto", the seconds between two plain lines where there is no terminal; None for no lines.
+        stream: Standard error by default.
+    """
+
+    def __init__(
+        self, progress: bool | str = "auto", *, every: float | None = None, stream: TextIO | None = None
+    ) -> None:
+        if progress not in (True, False, "auto"):
+            raise InputError(f'progress={progress!r}: give "auto", True or False')
         self._stream = stream or sys.stderr
-        self._shown = self._stream.isatty() if wanted == "auto" else bool(wanted)
-        self._animated = self._stream.isatty()
+        self._says = self._stream.isatty() if progress == "auto" else bool(progress)
+        options: dict[str, Any] = {
+            "every": every if progress == "auto" else 0.0,
+            "shown": progress is not False,
+            "stream": self._stream,
+        }
+        self._iterations = ProgressLine("iteration", **options)
+        self.reading, self.indexing = ProgressLine("reading", **options), ProgressLine("indexing", **options)
+        self.on_features = ProgressLine("features", **options)
+        self.done = self.total = 0
 
-    def started(self, facts: Mapping[str, Any]) -> None:
-        """What is about to be done."""
-        self._done, self._total, self._started = facts["done"], facts["recipe"]["outer"], time.monotonic()
+    @classmethod
+    def of(cls, progress: bool | str | Progress) -> Progress:
+        """Return a progress display as it is, or the one that "auto", True or False stands for."""
+        return progress if isinstance(progress, Progress) else cls(progress)
+
+    def on_start(self, facts: Mapping[str, Any]) -> None:
+        """Show what is about to be done."""
+        self.done, self.total, self._unit = facts["done"], facts["recipe"]["outer"], facts["items"]
+        self._iterations.restart(self.done)
         self._say(f"device {facts['device']}")
         if facts["weights"]:
             self._say(facts["weights"])
-        self._say(f"{facts['points']:,} points, {facts['rows']:,} rows, {facts['bits']} bits")
-        if self._done:
-            self._say(f"going on after outer iteration {self._done} of {self._total}")
+        self._say(f"{facts['points']:,} {self._unit}, {facts['rows']:,} label sets, {facts['bits']} bits")
+        if self.done:
+            self._say(f"resuming after outer iteration {self.done} of {self.total}")
 
-    def __call__(self, record: Mapping[str, float]) -> None:
-        """Where training is after an outer iteration, or a round."""
-        if not self._shown:
-            return
-        done = int(record["outer"])
-        left = time_left(self._started, done - self._done, self._total - self._done)
-        line = f"adsh: iteration {done}/{self._total}  {in_words(record, 'items')}  {left} left"
-        if self._animated:
-            print(f"\r{line}\033[K", end="\n" if done == self._total else "", file=self._stream, flush=True)
-        else:
-            print(line, file=self._stream, flush=True)
+    def on_iteration(self, record: Mapping[str, float]) -> None:
+        """Show an outer iteration, or a round of a method."""
+        self.done = int(record["outer"])
+        text = f"loss {record['loss']:.4f}"
+        if "rows" in record:
+            text += f"  {int(record['rows']):,} rows  {record['items_per_second']:,.0f} {self._unit}/s"
+        self._iterations(self.done, self.total, text)
 
-    def features(self, done: int, total: int) -> None:
-        """How many items a frozen network has seen."""
-        if self._shown and self._animated:
-            print(
-                f"\radsh: features {done:,}/{total:,}\033[K", end="\n" * (done == total), file=self._stream, flush=True
-            )
-
-    def phase(self, text: str) -> None:
-        """What is done after the last iteration."""
+    def on_phase(self, text: str) -> None:
+        """Show what is done after the last iteration."""
         self._say(text)
 
+    def close(self) -> None:
+        """End every line that is open."""
+        for line in (self.reading, self.on_features, self._iterations, self.indexing):
+            line.close()
+
     def _say(self, text: str) -> None:
-        if self._shown:
-            print(f"adsh: {text}", file=self._stream, flush=True)
+        if self._says:
+            say(text, self._stream)
 
 
 def time_left(started: float, done: int, total: int) -> str:
-    """In minutes and seconds, at the pace so far; `started` is of time.monotonic."""
+    """Return minutes and seconds at the pace so far; `started` is of time.monotonic."""
     left = int((time.monotonic() - started) / done * (total - done))
     return f"{left // 60}:{left % 60:02d}"
 
 
-def in_words(record: Mapping[str, float], unit: str) -> str:
-    """How an iteration went: what its record holds of loss, rows and speed."""
-    parts = [f"loss {record['loss']:.4f}"]
-    if "rows" in record:
-        parts += [f"{int(record['rows']):,} rows", f"{record['items_per_second']:,.0f} {unit}/s"]
-    return "  ".join(parts)
-
-
-def told_both(one: Callable[[int, int], None], other: Callable[[int, int], None] | None) -> Callable[[int, int], None]:
-    """Tells one, and another where there is one, how much of how much is done."""
-
-    def tell(done: int, total: int) -> None:
-        one(done, total)
-        if other is not None:
-            other(done, total)
-
-    return tell
+def _bar(done: int, total: int) -> str:
+    filled = round(_BAR_WIDTH * done / total) if total else _BAR_WIDTH
+    return "━" * filled + "─" * (_BAR_WIDTH - filled)

@@ -1,0 +1,114 @@
+"""The progress display: a line with a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from adsh.errors import InputError
+from adsh.utils import progress
+from adsh.utils.progress import Progress, ProgressLine, say
+
+FACTS = {
+    "done": 2, "recipe": {"outer": 5}, "items": "images", "device": "cpu (there is no GPU)",
+    "weights": "weights of ours", "points": 1234, "rows": 3, "bits": 24,
+}  # fmt: skip
+RECORD = {"outer": 3, "loss": 0.5, "rows": 7, "seconds": 1.0, "items_per_second": 100.0}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    return Terminal()
+
+
+def test_training_shows_what_was_chosen_and_a_bar(terminal):
+    display = Progress(stream=terminal)
+    display.on_start(FACTS)
+    display.on_iteration(RECORD)
+    display.on_phase("writing")
+    display.close()
+    text = terminal.getvalue()
+    for expected in ("device cpu (there is no GPU)", "weights of ours", "1,234 images, 3 label sets, 24 bits",
+                     "resuming after outer iteration 2 of 5", "iteration 3/5  ━━━━━━━━━━━━────────  loss 0.5000",
+                     "100 images/s", "0:00 left", "writing"):  # fmt: skip
+        assert expected in text, expected
+    assert (display.done, display.total) == (3, 5)
+
+
+def test_a_line_ends_with_the_last_item(terminal):
+    line = ProgressLine("indexing", stream=terminal)
+    line(10, 40)
+    assert not terminal.getvalue().endswith("\n")
+    line(40, 40)
+    assert terminal.getvalue().endswith("indexing 40/40  ━━━━━━━━━━━━━━━━━━━━\033[K\n")
+    line.close()
+    assert terminal.getvalue().count("\n") == 1
+
+
+def test_a_line_is_not_drawn_more_often_than_one_sees(terminal, monkeypatch):
+    monkeypatch.setattr(progress, "_REDRAW_SECONDS", 60.0)
+    line = ProgressLine(stream=terminal)
+    for done in range(1, 1001):
+        line(done, 1000)
+    assert terminal.getvalue().count("\r") == 2  # the first and the last
+
+
+def test_a_line_is_never_wider_than_the_terminal(terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    line = ProgressLine(stream=terminal)
+    line(1, 3, "x" * 100)
+    assert len(terminal.getvalue().removeprefix("\r").removesuffix("\033[K")) == 39
+
+
+def test_a_message_clears_the_line_it_is_printed_over(terminal):
+    ProgressLine(stream=terminal)(1, 3)
+    say("a message", terminal)
+    assert terminal.getvalue().endswith("\r\033[Kadsh: a message\n")
+
+
+def test_where_there_is_no_terminal_plain_lines_come_at_intervals():
+    stream = io.StringIO()
+    display = Progress(every=0.0, stream=stream)
+    display.reading(3, 9)
+    display.on_start(FACTS)
+    display.on_iteration(RECORD)
+    first, second = stream.getvalue().splitlines()
+    assert first.startswith("adsh: reading 3/9")
+    assert second.startswith("adsh: iteration 3/5  loss 0.5000  7 rows  100 images/s")
+    rarely = io.StringIO()
+    Progress(every=60.0, stream=rarely).reading(3, 9)
+    assert rarely.getvalue() == ""
+
+
+@pytest.mark.parametrize("choice", ["auto", False])
+def test_nothing_is_shown_where_there_is_no_terminal_or_it_is_off(choice):
+    stream = Terminal() if choice is False else io.StringIO()
+    display = Progress(choice, stream=stream)
+    display.on_start(FACTS)
+    display.on_iteration(RECORD)
+    display.on_features(1, 2)
+    display.on_phase("writing")
+    display.close()
+    assert stream.getvalue() == ""
+
+
+def test_true_shows_every_iteration_anywhere():
+    stream = io.StringIO()
+    display = Progress(True, stream=stream)
+    display.on_start(FACTS)
+    for outer in (3, 4, 5):
+        display.on_iteration({**RECORD, "outer": outer})
+    assert [f"iteration {outer}/5" in stream.getvalue() for outer in (3, 4, 5)] == [True] * 3
+    assert "\r" not in stream.getvalue()
+
+
+def test_another_value_is_refused():
+    with pytest.raises(InputError, match='give "auto", True or False'):
+        Progress("always")
