@@ -1,0 +1,124 @@
+"""Records what today's code does, and says what other code does otherwise.
+
+    python -m tools.golden record tests/golden/digests.json    twice over, some minutes
+    python -m tools.golden compare tests/golden/digests.json
+    python -m tools.golden contract tests/golden/contract.json
+    python -m tools.golden written tests/golden/written
+
+Whatever `import adsh` finds is what is run: set PYTHONPATH to the src of another tree to take that one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"], os.environ["OMP_WAIT_POLICY"] = "1", "passive"
+
+ROOT = Path(__file__).parents[2]
+_NUMBERS = ("numbers", "files")  # hang on the machine's floating point
+
+
+def machine() -> dict[str, str]:
+    """What bytes of floating point hang on."""
+    import numpy
+    import torch
+
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
+    cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+    capability = torch.backends.cpu.get_cpu_capability()
+    return {"cpu": cpu, "capability": capability, "torch": torch.__version__, "numpy": numpy.__version__}
+
+
+def run(only: str = "") -> dict[str, Any]:
+    """Every run once."""
+    from .cases import run_cases
+    from .commands import run_commands
+
+    with TemporaryDirectory(prefix="golden-") as folder:
+        here = Path(folder).resolve()
+        cases, line = here / "cases", here / "line"
+        cases.mkdir()
+        line.mkdir()
+        found = run_cases(cases, only)
+        told: dict[str, Any] = {
+            group: {name: case[group] for name, case in found.items()} for group in ("codes", "numbers", "files")
+        }
+        ran = run_commands(line, only)
+        told["files"] |= ran.pop("files")
+        return json.loads(json.dumps(told | ran))
+
+
+def main() -> int:
+    """The command line of this tool."""
+    parser = argparse.ArgumentParser(prog="python -m tools.golden", description="What must not change.")
+    parser.add_argument("what", choices=("record", "compare", "contract", "written"))
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--only", default="", help="cases and commands whose name holds this")
+    given = parser.parse_args()
+    if given.what == "written":
+        from .written import write_all
+
+        write_all(given.file)
+        return 0
+    if given.what == "contract":
+        from .contract import collect
+
+        _write(given.file, collect(ROOT))
+        return 0
+    started = time.perf_counter()
+    return _record(given.file, given.only) if given.what == "record" else _compare(given.file, given.only, started)
+
+
+def _record(file: Path, only: str) -> int:
+    from .differences import settled, unsettled
+
+    record = settled(run(only), run(only))
+    for line in unsettled({name: of for name, of in record.items() if name != "json"}):
+        print(f"varies, and is not compared:{line}")
+    _write(file, {"machine": machine(), **record})
+    return 0
+
+
+def _compare(file: Path, only: str, started: float) -> int:
+    import adsh
+
+    from .differences import differences
+
+    before = json.loads(file.read_text(encoding="utf-8"))
+    there = before.pop("machine")
+    elsewhere = differences(there, machine(), "machine")
+    if only:
+        before = {group: {name: of for name, of in told.items() if only in name} for group, told in before.items()}
+    print(f"comparing {Path(adsh.__file__).parent} with {file}")
+    now, wrong = run(only), 0
+    for group, told in before.items():
+        found = differences(told, now[group])
+        wrong += len(found)
+        print(f"{group}: {'equal' if not found else f'{len(found)} differ'} ({len(told)} cases)")
+        for line in found:
+            print(f"  {line}")
+    if elsewhere:
+        print(
+            f"this is another machine ({'; '.join(elsewhere)}): {' and '.join(_NUMBERS)} may differ by rounding there"
+        )
+    print(
+        f"{'everything is as it was' if not wrong else f'{wrong} differences'}; {time.perf_counter() - started:.0f} s"
+    )
+    return min(wrong, 1)
+
+
+def _write(file: Path, told: Any) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(told, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+"""The half that is the same on every machine: names, parameters, flags, values of recipes, routes and their fields."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, asdict, fields
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from .internal import command_line, service_app
+
+MODULES = (
+    "adsh", "adsh.data", "adsh.evaluate", "adsh.metrics", "adsh.methods", "adsh.networks", "adsh.learn", "adsh.index",
+    "adsh.config", "adsh.errors", "adsh.client", "adsh.experiments",
+)  # fmt: skip
+
+
+def resolve(path: str) -> Any:
+    """What `adsh.metrics` or `adsh.learn.CodeTable` names."""
+    root, *parts = path.split(".")
+    found = import_module(root)
+    for number, part in enumerate(parts):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            found = import_module(".".join([root, *parts[: number + 1]]))
+    return found
+
+
+def names_of(module: str) -> list[str]:
+    """Its `__all__` or, where it has none, what is defined there and not hidden: classes, functions, CONSTANTS."""
+    found = resolve(module)
+    if hasattr(found, "__all__"):
+        return sorted(found.__all__)
+    return sorted(name for name, value in vars(found).items() if _is_own(found, name, value))
+
+
+def _is_own(module: Any, name: str, value: Any) -> bool:
+    if name.startswith("_"):
+        return False
+    if inspect.isclass(value) or inspect.isfunction(value):
+        return bool(value.__module__ == module.__name__)
+    return name.isupper()
+
+
+def described(modules: dict[str, list[str]]) -> dict[str, Any]:
+    """Every name: a class with its methods and their parameters, a function with its, or a value."""
+    return {
+        module: {name: _described(value) for name, value in _found(module, names)} for module, names in modules.items()
+    }
+
+
+def _found(module: str, names: list[str]) -> Iterator[tuple[str, Any]]:
+    for name in names:
+        try:
+            yield name, resolve(f"{module}.{name}")
+        except (AttributeError, ImportError):
+            continue
+
+
+def _described(value: Any) -> Any:
+    if inspect.isclass(value):
+        return of_class(value)
+    if inspect.ismodule(value):
+        return "a module"
+    if callable(value):
+        return parameters(value)
+    if isinstance(value, tuple | list):
+        return [repr(one) for one in value]
+    return sorted(map(str, value)) if isinstance(value, dict | frozenset | set) else repr(value)
+
+
+def of_class(cls: type) -> dict[str, Any]:
+    """What its instances are made with, what they can do, and what may be caught them as."""
+    told: dict[str, Any] = {"made with": parameters(cls)}
+    for name in sorted(dir(cls)):
+        if name.startswith("_") and name not in ("__len__", "__getitem__", "__contains__", "__enter__", "__iter__"):
+            continue
+        owner = next((base for base in cls.__mro__ if name in vars(base)), cls)
+        if owner.__module__.partition(".")[0] != "adsh":
+            continue
+        value = inspect.getattr_static(cls, name)
+        if isinstance(value, classmethod | staticmethod):
+            value = value.__func__
+        told[name] = parameters(value) if inspect.isfunction(value) else "an attribute"
+    if issubclass(cls, BaseException):
+        told["is a"] = {base.__name__: "" for base in cls.__mro__}
+    return told
+
+
+def parameters(made: Any) -> dict[str, Any]:
+    """Each parameter with its default; positional ones in their order."""
+    try:
+        found = inspect.signature(made).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    positional = [one.name for one in found if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    told: dict[str, Any] = {one.name: _default(one) for one in found}
+    return {**told, "(in order)": positional}
+
+
+def _default(one: inspect.Parameter) -> str:
+    if one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+        return "any"
+    return "needed" if one.default is one.empty else re.sub(r" at 0x[0-9a-f]+", "", repr(one.default))
+
+
+def methods() -> dict[str, Any]:
+    """Each method of adsh.methods: what it is made with in the end, and what it can do."""
+    import adsh
+
+    told = {}
+    for name in adsh.methods.METHODS:
+        model = adsh.methods.create(name, bits=8)
+        options = {key: repr(value) for key, value in vars(model).items() if not key.startswith("_")}
+        told[name] = {"options": options, "class": of_class(type(model))}
+    return told
+
+
+def documented(root: Path) -> dict[str, str]:
+    """The last part of every name that the reference pages show: the modules before it may move."""
+    told = {}
+    for page in sorted((root / "docs/reference").rglob("*.md")):
+        for path in re.findall(r"^::: (\S+)", page.read_text(encoding="utf-8"), re.MULTILINE):
+            _shown(path)
+            told[path.rpartition(".")[2]] = "shown"
+    return told
+
+
+def _shown(path: str) -> Any:
+    """What a page means: a module before a name of the same spelling."""
+    try:
+        return import_module(path)
+    except ImportError:
+        module, _, name = path.rpartition(".")
+        return getattr(_shown(module), name)
+
+
+def commands(command: Any = None) -> dict[str, Any]:
+    """Every command with its flags and arguments, their defaults and whether they are needed."""
+    command = command_line() if command is None else command
+    told: dict[str, Any] = {"parameters": {}, "commands": {}}
+    for one in command.params:
+        default = one.default if isinstance(one.default, str | int | float | bool | None) else str(one.default)
+        name = one.opts[0] if one.param_type_name == "option" else (one.metavar or one.name)
+        told["parameters"][name] = {
+            "flags": {flag: "" for flag in (*one.opts, *one.secondary_opts) if flag.startswith("-")},
+            "default": default, "needed": one.required, "many": bool(one.multiple or one.nargs != 1),
+        }  # fmt: skip
+    for name, inner in getattr(command, "commands", {}).items():
+        told["commands"][name] = commands(inner)
+    return told
+
+
+def recipes() -> dict[str, Any]:
+    """Every field of a recipe with its default, and each preset's values for each network."""
+    from adsh.config import PRESETS, Recipe, recipe
+    from adsh.networks import NETWORKS
+
+    defaults = {one.name: None if one.default is MISSING else one.default for one in fields(Recipe)}
+    told: dict[str, Any] = {"defaults": defaults, "presets": {}}
+    for preset in PRESETS:
+        for network in (*NETWORKS, "frozen:efficientnet_lite0"):
+            for several in (False, True):
+                for method in ("adsh", "classifier", "dpsh"):
+                    values = asdict(recipe(preset, network, multi_label=several, method=method))
+                    own = {name: value for name, value in values.items() if value != defaults[name]}
+                    named = f"{preset}, {network}, {'several labels' if several else 'one'}, {method}"
+                    told["presets"][named] = ", ".join(f"{name}={value}" for name, value in own.items())
+    return told
+
+
+def service() -> dict[str, Any]:
+    """Every route with its parameters, bodies and answers, and every field of what goes in and out."""
+    with TemporaryDirectory() as folder:
+        app = service_app(Path(folder))
+        api = app.openapi()
+    routes: dict[str, Any] = {}
+    for path, ways in api["paths"].items():
+        for way, about in ways.items():
+            given = {one["name"]: [one["in"], one.get("required", False)] for one in about.get("parameters", [])}
+            bodies = {kind: _schema(of) for kind, of in about.get("requestBody", {}).get("content", {}).items()}
+            answers = {
+                status: {kind: _schema(of) for kind, of in answer.get("content", {}).items()}
+                for status, answer in about.get("responses", {}).items()
+            }
+            routes[f"{way.upper()} {path}"] = {"parameters": given, "bodies": bodies, "answers": answers}
+    schemas = {name: _schema(of) for name, of in api.get("components", {}).get("schemas", {}).items()}
+    mounted = {str(getattr(route, "path", "")): "" for route in app.routes}
+    return {"routes": routes, "schemas": schemas, "all paths": mounted}
+
+
+def _schema(value: Any) -> Any:
+    """A schema without what is for people."""
+    if isinstance(value, dict):
+        return {
+            name: _schema(of)
+            for name, of in value.items()
+            if not (name in ("title", "description", "example", "examples") and not isinstance(of, dict))
+        }
+    return [_schema(one) for one in value] if isinstance(value, list) else value
+
+
+def collect(root: Path, names: dict[str, list[str]] | None = None) -> dict[str, Any]:
+    """The whole contract; `names` are those to look for, by default those that are public now."""
+    names = {module: names_of(module) for module in MODULES} if names is None else names
+    return {
+        "names": described(names),
+        "methods": methods(),
+        "documented": documented(root),
+        "commands": commands(),
+        "recipes": recipes(),
+        "service": service(),
+    }

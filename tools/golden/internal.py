@@ -1,0 +1,36 @@
+"""The only file here that knows where things live inside the package: to be changed where they move."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def command_line() -> Any:
+    """The tree of commands, as click has it."""
+    from typer.main import get_command
+
+    from adsh.cli.app import app
+
+    return get_command(app)
+
+
+def service_app(folder: Path) -> Any:
+    """The service as an app of FastAPI, on an empty index of 24 bits in this folder."""
+    import adsh
+    from adsh.serve.app import create_app
+    from adsh.serve.limits import Limits
+    from adsh.serve.service import Service
+
+    class Blank:
+        """A coder that is never asked."""
+
+        bits, fingerprint, vector_size, size = 24, "", 0, 8
+
+        def code(self, images: Any) -> Any:
+            raise NotImplementedError
+
+        def close(self) -> None:
+            """Has nothing open."""
+
+    return create_app(Service(Blank(), adsh.open_index(folder / "index", bits=24), Limits(), model=folder))
