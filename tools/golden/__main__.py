@@ -6,17 +6,22 @@
     python -m tools.golden written tests/golden/written
 
 Whatever `import adsh` finds is what is run: set PYTHONPATH to the src of another tree to take that one.
+The runs are made in adsh-golden below the folder for temporary files, which is to be the one of the record, /tmp.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
+import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import Any
 
 os.environ["OMP_NUM_THREADS"], os.environ["OMP_WAIT_POLICY"] = "1", "passive"
@@ -37,13 +42,26 @@ def machine() -> dict[str, str]:
     return {"cpu": cpu, "capability": capability, "torch": torch.__version__, "numpy": numpy.__version__}
 
 
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """The same folder for every run, as paths get into checksums and lengths; one run at a time has it."""
+    here = Path(gettempdir()).resolve() / "adsh-golden"
+    with here.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(here, ignore_errors=True)
+        here.mkdir()
+        try:
+            yield here
+        finally:
+            shutil.rmtree(here, ignore_errors=True)
+
+
 def run(only: str = "") -> dict[str, Any]:
     """Every run once."""
     from .cases import run_cases
     from .commands import run_commands
 
-    with TemporaryDirectory(prefix="golden-") as folder:
-        here = Path(folder).resolve()
+    with _folder() as here:
         cases, line = here / "cases", here / "line"
         cases.mkdir()
         line.mkdir()

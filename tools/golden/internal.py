@@ -18,9 +18,9 @@ def command_line() -> Any:
 def service_app(folder: Path) -> Any:
     """The service as an app of FastAPI, on an empty index of 24 bits in this folder."""
     import adsh
-    from adsh.serve.app import create_app
+    from adsh.serve.engine.service import Service
+    from adsh.serve.http.app import create_app
     from adsh.serve.limits import Limits
-    from adsh.serve.service import Service
 
     class Blank:
         """A coder that is never asked."""

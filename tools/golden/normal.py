@@ -23,6 +23,7 @@ _IN_TEXT = (
     (re.compile(r"snapshot-(\d+)-[0-9a-f]{8}"), r"snapshot-\1-RANDOM"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "TIME"),
     (re.compile(r"(?<![\w.,])[\d.,]+ ?(µs|ms|s|seconds?|minutes?|hours?)\b"), "SECONDS"),
+    (re.compile(r"(training[_ ]seconds(?:</dt><dd>| ))[\d.]+"), r"\1SECONDS"),
     (re.compile(r"torch \d[\w.+]*"), "torch VERSION"),
     (re.compile(r'(?m)^(adsh|adsh_version|version) = ".*"$'), r'\1 = "VERSION"'),
 )
@@ -133,12 +134,26 @@ def _tables(path: Path, here: Path) -> dict[str, str]:
     try:
         for name, made in connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall():
             rows = [] if not str(made).startswith("CREATE TABLE") else connection.execute(f'SELECT * FROM "{name}"')
-            told = [[_json_or_text(v, here) if isinstance(v, str) else _blob(v) for v in row] for row in rows]
+            told = [_row(row, here) for row in rows]
             found[str(name)] = digest({"made": made, "rows": told})
     finally:
         connection.close()
     return found
 
 
-def _blob(value: Any) -> Any:
-    return value.hex() if isinstance(value, bytes) else value
+def _row(row: tuple[Any, ...], here: Path) -> list[Any]:
+    """A row as JSON; where it names a snapshot, whose name ends at random, without the checksum over that name."""
+    texts = [value for value in map(_text, row) if isinstance(value, str)]
+    named = any(_IN_TEXT[0][0].search(text) for text in texts)
+    cells = [_json_or_text(value, here) if isinstance(value, str) else value for value in map(_text, row)]
+    return [varies(cell) if named and isinstance(cell, int) else cell for cell in cells]
+
+
+def _text(value: Any) -> Any:
+    """Bytes as the text that they are or, where they are none, in hexadecimal."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.hex()
