@@ -149,8 +149,8 @@ def commands(command: Any = None) -> dict[str, Any]:
         name = one.opts[0] if one.param_type_name == "option" else (one.metavar or one.name)
         told["parameters"][name] = {
             "flags": {flag: "" for flag in (*one.opts, *one.secondary_opts) if flag.startswith("-")},
-            "default": default, "needed": one.required, "many": bool(one.multiple or one.nargs != 1),
-        }  # fmt: skip
+            "default": default, "many": bool(one.multiple or one.nargs != 1),
+        } | ({} if one.required else {"may be left out": ""})  # fmt: skip
     for name, inner in getattr(command, "commands", {}).items():
         told["commands"][name] = commands(inner)
     return told
