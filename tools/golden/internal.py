@@ -17,10 +17,11 @@ def command_line() -> Any:
 
 def service_app(folder: Path) -> Any:
     """The service as an app of FastAPI, on an empty index of 24 bits in this folder."""
+    from adsh.serve.limits import Limits
+
     import adsh
     from adsh.serve.engine.service import Service
     from adsh.serve.http.app import create_app
-    from adsh.serve.limits import Limits
 
     class Blank:
         """A coder that is never asked."""
