@@ -12,8 +12,8 @@ from adsh.errors import InputError
 from adsh.hamming.bits import unpack
 from adsh.labels import LabelSets
 from adsh.methods import DEEP, create, dhn, dpsh, dsh
-from adsh.methods.classifier import far_apart
-from adsh.methods.training_points import Similar
+from adsh.methods.classifier import spread_codes
+from adsh.methods.training_points import SimilarityBlocks
 
 from .quality import mean_average_precision, similarity
 
@@ -86,7 +86,7 @@ class TestLosses:
 
 @pytest.mark.parametrize("hot", [HOT, np.eye(3, dtype=int)[[0, 1, 2, 0, 1, 1]]])
 def test_blocks_of_similarity_are_those_of_the_whole_matrix(hot):
-    block = Similar(LabelSets.of(hot), torch.device("cpu"))
+    block = SimilarityBlocks(LabelSets.of(hot), torch.device("cpu"))
     rows, columns = torch.tensor([4, 0, 1]), torch.tensor([5, 2])
     truth = similarity(hot) > 0
     np.testing.assert_array_equal(block(rows), truth[rows])
@@ -208,14 +208,14 @@ def test_dpsh_keeps_the_last_outputs_of_every_point_and_no_more():
 
 
 class TestClassifier:
-    def test_codes_of_labels_are_distinct_and_far_apart(self):
-        codes = far_apart(LabelSets.of(np.arange(10)), 12, np.random.default_rng(0))
+    def test_codes_of_labels_are_distinct_and_spread_codes(self):
+        codes = spread_codes(LabelSets.of(np.arange(10)), 12, np.random.default_rng(0))
         distance = (12 - codes @ codes.T) / 2
         assert distance[~np.eye(10, dtype=bool)].min() >= 4
 
     def test_a_set_of_several_labels_has_the_majority_of_their_codes(self):
         labels = LabelSets.of([["a"], ["b"], ["c"], ["a", "b", "c"], ["a", "b"]])
-        codes = far_apart(labels, 16, np.random.default_rng(0))[labels.ids]
+        codes = spread_codes(labels, 16, np.random.default_rng(0))[labels.ids]
         np.testing.assert_array_equal(codes[3], np.sign(codes[:3].sum(axis=0)))
         np.testing.assert_array_equal(codes[4], codes[0])  # the first decides ties
 

@@ -50,7 +50,7 @@ def test_digits_are_found_from_pairwise_similarities_alone(digits, sparse):
     S = scipy.sparse.csr_array(similar.astype(np.int8)) if sparse else np.where(similar, 1, -1).astype(np.int8)
     model = adsh.ADSH(12, network="mlp", outer=20).fit(digits.database, similarity=S)
     assert scores(model, digits)[0] >= 0.95
-    with pytest.raises(InputError, match="given similarity"):
+    with pytest.raises(InputError, match="similarity matrix"):
         model.code_for([1])
 
 

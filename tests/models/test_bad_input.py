@@ -49,7 +49,7 @@ def test_parameters_that_cannot_be_used_are_refused_before_training(blobs, value
         ({"labels": None, "similarity": np.ones((299, 300))}, r"\(299, 300\), but these items need 300 x 300"),
         ({"labels": None, "similarity": np.zeros((300, 300))}, "holds 0"),
         ({"queries": np.zeros((5, 8))}, "query_labels"),
-        ({"labels": None, "similarity": [[1, -1], [1]]}, "unlike lengths"),
+        ({"labels": None, "similarity": [[1, -1], [1]]}, "different lengths"),
         ({"queries": np.zeros((3, 8)), "query_labels": [7, 8, 9]}, "no query shares a label"),
         ({"query_labels": np.zeros(5)}, "go with queries"),
         ({"queries": np.zeros((5, 7)), "query_labels": np.arange(5)}, r"\(7,\).*\(8,\)"),

@@ -77,7 +77,7 @@ def test_every_way_of_fitting_can_be_saved(blobs, tmp_path):
 def test_a_module_of_the_users_own_is_asked_for_again(blobs, tmp_path):
     model = adsh.ADSH(12, network=torch.nn.Linear(8, 12), outer=1, samples=60).fit(*blobs)
     model.save(tmp_path / "m")
-    with pytest.raises(FolderError, match="Linear: load.folder, network="):
+    with pytest.raises(FolderError, match="Linear: pass it as load.folder, network="):
         adsh.load(tmp_path / "m")
     loaded = adsh.load(tmp_path / "m", network=torch.nn.Linear(8, 12))
     assert same(model, loaded, blobs[0])
@@ -224,7 +224,7 @@ def test_a_model_of_another_device_loads_on_what_there_is(model, blobs, tmp_path
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     config["params"]["device"] = "xpu"
     (tmp_path / "m" / "config.json").write_text(json.dumps(config))
-    with pytest.warns(adsh.AdshWarning, match="'xpu', which is not here"):
+    with pytest.warns(adsh.AdshWarning, match="'xpu', which this machine does not have"):
         loaded = adsh.load(tmp_path / "m")
     assert same(model, loaded, blobs[0])
     with pytest.raises(adsh.AdshError, match="device='gpu' cannot be used"):

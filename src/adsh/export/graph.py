@@ -20,7 +20,7 @@ from ..encoders.onnx_package import CODES, FEATURES, INPUTS, OUTPUTS
 from ..errors import AdshError, InputError, MissingExtraError, first_line
 from ..methods.solvers.kernel import Kernel
 from ..methods.solvers.ridge import Linear
-from ..models.inference import seen_by_the_last_layer
+from ..models.inference import capture_features
 from ..models.protocol import HashModel
 from ..networks.class_lookup import split_scores
 
@@ -43,7 +43,7 @@ class NetworkOutputs(nn.Module):
         if self.mirror:
             x = torch.cat([x, x.flip(-1)])
         scores, decide = split_scores(self.network)
-        with seen_by_the_last_layer(self.network) as seen:
+        with capture_features(self.network) as seen:
             found = (scores(x), *seen)
         if self.mirror:
             found = tuple(values.reshape(2, -1, values.shape[1]).mean(0) for values in found)

@@ -23,7 +23,7 @@ from ..labels import LabelSets
 from ..models.parameters import constructor_parameters
 from ..models.protocol import Record
 from ..models.storage import check_target
-from ..train.callbacks import CallbackList
+from ..train.callbacks import Callback, CallbackList
 from ..utils.arrays import unique_rows
 from ..utils.progress import Progress
 from .arrays import Indices, Signs
@@ -90,7 +90,7 @@ class FeatureMethod(ABC):
         labels: Any = None,
         *,
         train: Any = None,
-        callback: Callable[[Record], None] | None = None,
+        callback: Callback | Callable[[Record], None] | None = None,
         save_to: str | Path | None = None,
     ) -> Self:
         """Learn from items of Y, and encode all of Y.
@@ -99,7 +99,7 @@ class FeatureMethod(ABC):
             Y: Features (n, d), uint8 images (n, H, W, 3), or a data set, which brings its labels along.
             labels: As for `ADSH.fit`. Items without a label are encoded by the hash function.
             train: The indices of the items to learn from; all by default, and always for the `_d` variants.
-            callback: Called with the record of each round; a `started` of its own gets the facts of the run first.
+            callback: A function of the record of each round, or an `adsh.train.callbacks.Callback`.
             save_to: A folder to save to, checked before learning starts.
 
         Returns:

@@ -1,6 +1,6 @@
-"""What the deep methods share with each other: training on sampled or all points, the network's codes for all items.
+"""`DeepBaseline`: what the deep methods that ADSH is compared with share.
 
-Networks, presets, the training step, checkpoints and the model's folder are those of ADSH (`deep_model`).
+Networks, presets, the training step, checkpoints and the model's folder are those of ADSH (`models.deep_hash`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..data.fingerprint import fingerprint
 from ..hamming.bits import Codes
 from ..labels import LabelSets
 from ..learn import LearnedCodes
-from ..models.deep_hash import DeepModel
+from ..models.deep_hash import DeepHash
 from ..models.fitting import FitData, FitOptions
 from ..train.callbacks import Callback
 from ..train.state import Record
@@ -29,15 +29,16 @@ from .training_points import LossGradient, TrainingPoints
 from .validation import check_labels, check_penalty, check_train
 
 
-class Networked(DeepModel):
-    """A network trained by a loss on batches. With `whole` (the -D variants) all of Y takes part, whatever `train` is.
+class DeepBaseline(DeepHash):
+    """A network trained by a loss on batches, which then encodes all items.
 
-    The parameters are those of ADSH, less gamma and `unlabelled`. An outer iteration draws `samples` training points
-    and passes over them `inner` times, so a preset means as many items seen as for ADSH.
+    The parameters are those of ADSH, without gamma and `unlabelled`. With `use_full_database` (the `_d` variants;
+    `whole` is its older name) all of Y is trained on. An outer iteration draws `samples` training points and passes
+    over them `inner` times, so a preset trains on as many items as for ADSH.
     """
 
     renamed = {"use_full_database": "whole"}  # noqa: RUF012  # of the class for good
-    weights: ClassVar[tuple[str, ...]] = ()  # options that are numbers above 0
+    weights: ClassVar[tuple[str, ...]] = ()  # names of options that must be above 0
 
     def __init__(
         self,
@@ -76,9 +77,9 @@ class Networked(DeepModel):
         resume: bool = False,
         overwrite: bool = False,
     ) -> Self:
-        """Learns from the items of Y at the indices `train`, by default from all with a label, and codes all of Y.
+        """Learn from the items of Y at the indices `train`, by default from all, and encode all of Y.
 
-        Items without a label take no part, and are coded by the network as all others. The rest is as for ADSH's fit.
+        Items without a label are not trained on. The other arguments are those of `ADSH.fit`.
         """
         self._check_params()
         if labels is None and isinstance(Y, Dataset):
@@ -92,7 +93,7 @@ class Networked(DeepModel):
         data = fingerprint(items, known)
         self._names = known.names
         options = FitOptions(callback, save_to, checkpoints, checkpoint_every, resume, overwrite)
-        self._train(FitData(items, items, table, recipe, data, self._coded_later(table, items)), options)
+        self._train(FitData(items, items, table, recipe, data, self._encoded_after(table, items)), options)
         return self
 
     def _table(self, labels: LabelSets, members: Indices) -> TrainingPoints:
@@ -100,14 +101,14 @@ class Networked(DeepModel):
 
     @abstractmethod
     def _loss(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
-        """The mean loss of these outputs of the training points at these positions."""
+        """Return the mean loss of these outputs of the training points at these positions."""
 
     @abstractmethod
     def _gradient(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
-        """(b, c) the gradient of a batch's loss by its outputs."""
+        """Return (b, c) the gradient of a batch's loss with respect to its outputs."""
 
     def _check_options(self) -> None:
-        """Raises where an option of this method is wrong: each is a weight."""
+        """Raise where an option of this method is wrong: each is a weight."""
         for name in self.weights:
             check_penalty(getattr(self, name), name)
 
@@ -115,14 +116,14 @@ class Networked(DeepModel):
         positions = torch.as_tensor(np.searchsorted(table.members, omega), device=device)
         return LossGradient(partial(self._gradient, table), positions)
 
-    def _coded_later(self, table: TrainingPoints, items: Items) -> Indices:
+    def _encoded_after(self, table: TrainingPoints, items: Items) -> Indices:
         return np.arange(len(items))
 
-    def _keep(self, table: TrainingPoints, coded: Codes | None) -> None:
-        assert coded is not None
-        self.code_table_ = LearnedCodes.of_codes(coded, self.bits)
+    def _set_codes(self, table: TrainingPoints, codes: Codes | None) -> None:
+        assert codes is not None
+        self.code_table_ = LearnedCodes.of_codes(codes, self.bits)
 
-    def _restore(self, new_labels: Any, names: dict[str, Any]) -> None:
+    def _restore_labels(self, new_labels: Any, names: dict[str, Any]) -> None:
         self._names = tuple(names["database"])
 
     @property
@@ -136,5 +137,5 @@ class Networked(DeepModel):
 
     @property
     def label_names_(self) -> dict[str, tuple[Any, ...]]:
-        """What the labels are called."""
+        """The label names of the "database"."""
         return {"database": self._names}

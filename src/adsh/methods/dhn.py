@@ -18,11 +18,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from .deep_baseline import Networked
+from .deep_baseline import DeepBaseline
 from .training_points import TrainingPoints
 
 
-class DHN(Networked):
+class DHN(DeepBaseline):
     """`quantisation` is lambda, the weight of log cosh(|z| - 1)."""
 
     name = "dhn"

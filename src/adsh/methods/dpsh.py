@@ -18,11 +18,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from .deep_baseline import Networked
+from .deep_baseline import DeepBaseline
 from .training_points import TrainingPoints
 
 
-class DPSH(Networked):
+class DPSH(DeepBaseline):
     """`eta` is the weight of |sign(u) - u|^2."""
 
     name = "dpsh"

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .deep_baseline import Networked
+from .deep_baseline import DeepBaseline
 from .training_points import TrainingPoints
 
 
-class DSH(Networked):
+class DSH(DeepBaseline):
     """`regulariser` is alpha, the weight that pulls outputs towards +1 and -1."""
 
     name = "dsh"

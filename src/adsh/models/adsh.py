@@ -1,4 +1,4 @@
-"""ADSH, the front door: fit, encode, code_for, save, load."""
+"""ADSH, Asymmetric Deep Supervised Hashing (Jiang and Li, 2018): fit, encode, code_for, save; and `load`."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from ..learn.learned_codes import NewLabels
 from ..learn.objective import ObjectiveTerms
 from ..train.callbacks import Callback
 from ..train.state import BatchGradient, Record
-from .deep_hash import DeepModel, Indices
+from .deep_hash import DeepHash, Indices
 from .fitting import FitData, FitOptions
 from .registry import register_model
 from .storage import read_model
 
 
-class ADSH(DeepModel):
-    """Learns a binary code for every database point, and a network that codes any new one.
+class ADSH(DeepHash):
+    """Learn a binary code for every database point, and a network that encodes any new one.
 
     bits        code length, 1 to 1024
     network     "linear" or "mlp" for features, "tiny", "efficientnet_lite0", "alexnet", … for images (see
-                adsh.networks), or any torch.nn.Module `bits` wide (a copy of it is trained)
+                adsh.networks), or any torch.nn.Module with `bits` outputs (a copy of it is trained)
     network_options
                 options of a network given by name: {"weights": "alexnet.pth"}, {"size": 160}
     preset      "modern", "fast", "paper", "authors-matlab" or "authors-pytorch": see adsh.config
     gamma, samples, outer, inner, batch_size, lr
                 values in place of the preset's: gamma, m, T_out, T_in of the paper
-    recipe      any other value of adsh.config.Recipe in place of the preset's: {"ema": 0.995, "flip": True}
-    unlabelled  "network": database points without a label take no part in learning and are coded by the
-                network afterwards; "dissimilar": they take part, similar to nothing
+    recipe      any other value of adsh.config.Recipe in place of the preset's: {"ema_decay": 0.995, "flip": True}
+    unlabelled  "network": database points without a label are left out of training, and encoded by the network
+                afterwards; "dissimilar": they take part, similar to nothing
     device      "auto", "cpu", "cuda", …
     seed        the same seed, data and machine give the same codes
     progress    "auto" shows a line on a terminal; True or False
@@ -103,29 +103,35 @@ class ADSH(DeepModel):
         overwrite: bool = False,
         features: str | Path | None = None,
     ) -> Self:
-        """Learns the codes of the database Y and the network.
+        """Learn the codes of the database Y, and the network.
 
-        Y is features (n, d), uint8 images (n, H, W, 3), or a sequence of such items that is read by index; an
-        `adsh.data` dataset brings its labels along.
-        Labels are (n,) integers or strings, an (n, L) multi-hot array, a collection of tags a point, or
-        `LabelSets`; -1, None, "" and an empty collection mean that the point has no label.
+        With `labels`, or an n x n `similarity`, queries are sampled from Y (eq. 4). With separate `queries` and their
+        `query_labels`, or an m x n `similarity`, eq. (3) is solved.
 
-        With `labels`, or an n x n `similarity`, queries are sampled from Y (eq. 4). With separate `queries`
-        and their `query_labels`, or an m x n `similarity`, eq. (3) is solved. `callback` gets the record of
-        each outer iteration; where it has a method `started`, that gets the facts of the run first.
-        `save_to` is checked before training starts, and written after it.
+        In a process group of torch.distributed the processes share the work: all call `fit` with the same arguments,
+        and each ends with the full model. Rank 0 alone writes, and calls `callback`. On a CPU, with
+        `recipe={"deterministic_shards": 4}`, the result is bit for bit the same in 1, 2 and 4 processes.
 
-        `checkpoints` is a folder that keeps the last two standings, written every `checkpoint_every` outer
-        iterations. With `resume`, training goes on from the last whole one, to the same codes and weights as if it
-        had never stopped; one of another configuration or of other data is refused. With `overwrite`, those of an
-        earlier run are forgotten once this one starts.
+        Args:
+            Y: Features (n, d), uint8 images (n, H, W, 3), or a sequence of such items that is read by index; an
+                `adsh.data` dataset brings its labels along.
+            labels: (n,) integers or strings, an (n, L) multi-hot array, a collection of tags per point, or `LabelSets`;
+                -1, None, "" and an empty collection mean that a point has no label.
+            queries: Separate query items, as Y.
+            query_labels: Their labels, as `labels`.
+            similarity: A matrix in place of labels: above 0 for similar pairs.
+            callback: A function of the record of each outer iteration, or an `adsh.train.callbacks.Callback`.
+            save_to: A folder to save the model to; checked before training starts.
+            checkpoints: A folder that keeps the last two checkpoints.
+            checkpoint_every: How many outer iterations lie between two checkpoints.
+            resume: Continue from the last complete checkpoint, to the same codes and weights as without the
+                interruption. Checkpoints of another configuration or other data are refused.
+            overwrite: Delete the checkpoints of an earlier run once this one starts.
+            features: A .npy file for what a network "frozen:NAME" computes of the items, so that an interrupted fit
+                continues with it; in memory by default.
 
-        Inside a process group of torch.distributed its processes share the work: all call `fit` alike, and each ends
-        with the whole model. The first alone writes, and calls `callback`. With `recipe={"parts": 4}`, on a CPU, it is
-        the same bit for bit in 1, 2 and 4 processes.
-
-        `features` is a .npy that keeps what a network "frozen:NAME" sees of the items: an interrupted fit goes on with
-        it. Without it they are in memory.
+        Returns:
+            The model itself.
         """
         self._check_params()
         if labels is None and similarity is None and isinstance(Y, Dataset):
@@ -133,16 +139,16 @@ class ADSH(DeepModel):
         if query_labels is None and similarity is None and isinstance(queries, Dataset):
             query_labels = queries.labels
         items = as_items(Y, "Y")
-        asked = items if queries is None else as_items(queries, "queries")
-        if asked.shape != items.shape:
-            raise InputError(f"queries have items of shape {asked.shape}, but those of Y have {items.shape}")
-        table = self._table(items, asked if queries is not None else None, labels, query_labels, similarity)
+        query_items = items if queries is None else as_items(queries, "queries")
+        if query_items.shape != items.shape:
+            raise InputError(f"queries have items of shape {query_items.shape}, but those of Y have {items.shape}")
+        table = self._table(items, query_items if queries is not None else None, labels, query_labels, similarity)
         recipe = self._recipe(table.label_sets, table.num_sampleable)
         recipe = recipe.replace(gamma=0.0 if table.separate_queries else recipe.gamma)  # eq. (3) has no gamma term
         table.target = recipe.target(self.bits)
-        data = self._fingerprint(items, asked if queries is not None else None, table, similarity)
+        data = self._fingerprint(items, query_items if queries is not None else None, table, similarity)
         options = FitOptions(callback, save_to, checkpoints, checkpoint_every, resume, overwrite, features)
-        self._train(FitData(items, asked, table, recipe, data, self._coded_later(table, items)), options)
+        self._train(FitData(items, query_items, table, recipe, data, self._encoded_after(table, items)), options)
         return self
 
     @property
@@ -152,25 +158,28 @@ class ADSH(DeepModel):
 
     @property
     def known_labels(self) -> tuple[Hashable, ...]:
-        """Every label that the database had; none after a fit on a given similarity."""
+        """Every label of the database; none after a fit on a similarity matrix."""
         self._check_fitted()
         return () if self._new_labels is None else tuple(self._new_labels.database.names)
 
     def code_for(self, labels: Any) -> Codes:
-        """(n, bytes) codes for new labelled items without their images.
+        """Return (n, bytes) codes for new labelled items, without their images.
 
-        A label set of the database gives its commonest code. A new one gives the fixed point of eq. (9): the
-        code that training would settle on, near those that share its labels and far from the rest. A label
-        that the database never had is similar to nothing.
+        A label set of the database gets its most frequent code. A new one gets the fixed point of eq. (9): the code
+        that training would converge to, near those that share its labels and far from the others. A label that the
+        database does not have is similar to nothing.
         """
         self._check_fitted()
         if self._new_labels is None:
-            raise InputError("this model was fitted on a given similarity, not on labels: code new items with encode()")
+            raise InputError(
+                "this model was fitted on a similarity matrix, not on labels: encode new items with encode()"
+            )
         sets = LabelSets.of(labels)
         check_columns(labels, "labels", len(self._new_labels.database.names), "the database has")
         return self._new_labels.codes(sets)
 
     def _table(self, items: Items, queries: Items | None, labels: Any, query_labels: Any, similarity: Any) -> CodeTable:
+        """Return the table of codes to learn, from labels or from a similarity matrix."""
         n = len(items)
         if (labels is None) == (similarity is None):
             both = labels is not None
@@ -178,25 +187,16 @@ class ADSH(DeepModel):
         if (query_labels is not None) and (queries is None or similarity is not None):
             raise InputError("query_labels go with queries and labels: give all three")
         if similarity is not None:
-            asked = n if queries is None else len(queries)
-            if isinstance(similarity, list | tuple):
-                try:
-                    similarity = np.asarray(similarity)
-                except ValueError:
-                    raise InputError("similarity is a list of rows of unlike lengths: give a matrix") from None
-            shape = np.shape(similarity)
-            if tuple(shape) != (asked, n):
-                wanted = f"{asked} x {n} (queries x database)" if queries is not None else f"{n} x {n}"
-                raise InputError(f"similarity has shape {tuple(shape)}, but these items need {wanted}")
-            return CodeTable.from_similarity(similarity, self.bits, separate_queries=queries is not None)
+            matrix = _check_similarity(similarity, n, None if queries is None else len(queries))
+            return CodeTable.from_similarity(matrix, self.bits, separate_queries=queries is not None)
         database = _labels_for(items, labels, "labels", "Y")
-        asking = None
+        query_sets = None
         if queries is not None:
             if query_labels is None:
                 raise InputError("queries without query_labels: give the queries' labels too")
-            asking = _labels_for(queries, query_labels, "query_labels", "queries")
+            query_sets = _labels_for(queries, query_labels, "query_labels", "queries")
             check_columns(query_labels, "query_labels", len(database.names), "the database has")
-        return CodeTable(database, self.bits, queries=asking, unlabelled=self.unlabelled)
+        return CodeTable(database, self.bits, queries=query_sets, unlabelled=self.unlabelled)
 
     def _fingerprint(self, items: Items, queries: Items | None, table: CodeTable, similarity: Any) -> Fingerprint:
         marks = fingerprint(items, table.label_sets)
@@ -207,21 +207,21 @@ class ADSH(DeepModel):
     def _make_gradient(self, table: CodeTable, omega: Indices, gamma: float, device: torch.device) -> BatchGradient:
         return ObjectiveTerms.of(table, omega, gamma, device)
 
-    def _coded_later(self, table: CodeTable, items: Items) -> Indices | None:
+    def _encoded_after(self, table: CodeTable, items: Items) -> Indices | None:
         if table.points == len(items):
             return None
         return np.flatnonzero(table.row_numbers() == len(table.rows))
 
-    def _keep(self, table: CodeTable, coded: Codes | None) -> None:
-        self.code_table_ = LearnedCodes.of(table, coded)
+    def _set_codes(self, table: CodeTable, codes: Codes | None) -> None:
+        self.code_table_ = LearnedCodes.of(table, codes)
         self._new_labels = NewLabels.of(table, self.code_table_)
 
-    def _restore(self, new_labels: NewLabels | None, names: dict[str, Any]) -> None:
+    def _restore_labels(self, new_labels: NewLabels | None, names: dict[str, Any]) -> None:
         self._new_labels = new_labels
 
     @property
     def label_names_(self) -> dict[str, tuple[Any, ...]]:
-        """What the labels of each side are called; none after a fit on a given similarity."""
+        """The label names of the "database" and the "queries"; empty after a fit on a similarity matrix."""
         new = self._new_labels
         return {} if new is None else {"database": new.database.names, "queries": new.queries.names}
 
@@ -230,15 +230,33 @@ register_model(ADSH.name, ADSH)
 
 
 def load(folder: str | Path, *, network: nn.Module | None = None, device: str | None = None) -> Any:
-    """The model saved in `folder`, ADSH or another method.
+    """Return the model saved in a folder, ADSH or another method.
 
-    `network` is needed where it was fitted with a module of the user's own.
+    Args:
+        folder: Where a model was saved.
+        network: The user's own module that it was fitted with, where it was.
+        device: Where to put its network; by default where it was trained.
     """
     return read_model(Path(folder), network=network, device=device)
 
 
+def _check_similarity(similarity: Any, points: int, queries: int | None) -> Any:
+    """Return a similarity as a matrix. Raises unless its shape is that of the queries and the database."""
+    if isinstance(similarity, list | tuple):
+        try:
+            similarity = np.asarray(similarity)
+        except ValueError:
+            raise InputError("similarity is a list of rows of different lengths: give a matrix") from None
+    shape = tuple(np.shape(similarity))
+    if shape != (points if queries is None else queries, points):
+        expected = f"{points} x {points}" if queries is None else f"{queries} x {points} (queries x database)"
+        raise InputError(f"similarity has shape {shape}, but these items need {expected}")
+    return similarity
+
+
 def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:
+    """Return labels as label sets. Raises unless there is one for each item."""
     sets = LabelSets.of(labels)
     if len(sets) != len(items):
-        raise InputError(f"{what} are for {len(sets)} points, but {whose} has {len(items)}: give one label set a point")
+        raise InputError(f"{what} are for {len(sets)} points, but {whose} has {len(items)}: give one per point")
     return sets

@@ -1,4 +1,4 @@
-"""The page that goes with a saved model."""
+"""The model card, README.md of a saved model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def model_card(config: dict[str, Any]) -> str:
-    """Markdown for people who find the folder: what it is, how it was made, how to use it."""
+    """Return the model card in Markdown: what the model is, how it was trained, and how to use it."""
     params, recipe, history = config["params"], config["recipe"], config["history"]
     names = config["labels"].get("database", ())
     some = ", ".join(str(name) for name in names[:12]) + (", …" if len(names) > 12 else "")

@@ -1,7 +1,4 @@
-"""What every method with a network shares: the way from items to a trained network, checkpoints, coding, parameters.
-
-ADSH is one (`estimator`), the deep methods it is compared with are others (`methods.pairwise`, `methods.classifier`).
-"""
+"""`DeepHash`: what ADSH and the deep methods it is compared with share of training a network."""
 
 from __future__ import annotations
 
@@ -46,8 +43,8 @@ _SHARED = (
 )  # fmt: skip  # told elsewhere in a checkpoint, or of no matter to what comes out
 
 
-class DeepModel(FittedNetwork, Parameters, ABC):
-    """A network of `bits` outputs and the codes learned with it. `fit` of the classes below says what is learned."""
+class DeepHash(FittedNetwork, Parameters, ABC):
+    """A network of `bits` outputs, and codes learned with it; the subclasses say by which loss."""
 
     name: ClassVar[str]
     activation: ClassVar[Activation] = staticmethod(torch.tanh)
@@ -65,8 +62,8 @@ class DeepModel(FittedNetwork, Parameters, ABC):
     seed: int
     progress: bool | str
 
-    fitted_params_: dict[str, Any]  # as they were when fit was called
-    fingerprint_: Fingerprint  # of the data of the fit
+    fitted_params_: dict[str, Any]  # when fit was called
+    fingerprint_: Fingerprint  # of the training data
     _new_labels: NewLabels | None = None  # what `code_for` needs, where the method has codes for labels
 
     def _train(self, data: FitData, options: FitOptions) -> None:
@@ -86,12 +83,12 @@ class DeepModel(FittedNetwork, Parameters, ABC):
             self.features_ = result.features
         self.input_shape_, self.fitted_params_ = data.items.shape, self.get_params()
         self.fingerprint_ = data.fingerprint
-        self._keep(data.table, result.codes)
+        self._set_codes(data.table, result.codes)
         if options.save_to is not None and result.is_rank0:
             self.save(options.save_to)
 
     def save(self, folder: str | Path) -> None:
-        """Writes the model into a folder, whole or not at all; an older model there is replaced."""
+        """Write the model to a folder, whole or not at all; an older model there is replaced."""
         self._check_fitted()
         save(self, Path(folder))
 
@@ -101,32 +98,32 @@ class DeepModel(FittedNetwork, Parameters, ABC):
 
     @abstractmethod
     def _make_gradient(self, table: Any, omega: Indices, gamma: float, device: torch.device) -> BatchGradient:
-        """The slopes of the loss for these points."""
+        """Return the gradient of the loss for these points."""
 
     @abstractmethod
-    def _coded_later(self, table: Any, items: Items) -> Indices | None:
-        """The items that the network codes after training; None for none."""
+    def _encoded_after(self, table: Any, items: Items) -> Indices | None:
+        """Return the items that the network encodes after training; None for none."""
 
     @abstractmethod
-    def _keep(self, table: Any, coded: Codes | None) -> None:
-        """Sets `code_table_` and what else is learned; `coded` are the network's codes of those items."""
+    def _set_codes(self, table: Any, codes: Codes | None) -> None:
+        """Set `code_table_` and what else is learned; `codes` are those of the items encoded after training."""
 
     @abstractmethod
-    def _restore(self, new_labels: Any, names: dict[str, Any]) -> None:
-        """Takes what a saved model says of its labels."""
+    def _restore_labels(self, new_labels: Any, names: dict[str, Any]) -> None:
+        """Restore what a saved model says of its labels."""
 
     @property
     @abstractmethod
     def label_names_(self) -> dict[str, tuple[Any, ...]]:
-        """What the labels of each side are called; none where there were no labels."""
+        """The label names of the "database" and the "queries"; empty without labels."""
 
-    # The parts of fit and encode ----------------------------------------------------------------------
+    # Steps of fit -------------------------------------------------------------------------------------
 
     def _check_params(self) -> None:
         Progress(self.progress)
         check_bits(self.bits)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 1 << 63:
-            raise InputError(f"seed={self.seed!r}: give a whole number of at least 0, below 2^63")
+            raise InputError(f"seed={self.seed!r}: give an integer of at least 0, below 2^63")
 
     def _recipe(self, labels: LabelSets | None, num_sampleable: int) -> config.Recipe:
         """The preset's values for this network and these labels, with those given in their place."""
@@ -187,21 +184,28 @@ class DeepModel(FittedNetwork, Parameters, ABC):
             # what a preset leaves as it is must have been trained before
             keep = recipe.frozen_blocks and (given.get("weights", True) is not None or "frozen_blocks" in given_values)
             options |= {"fixed": recipe.frozen_blocks} if keep else {}
-        network = self._built(self.network, shape, {**options, **given}, table.bits)
+        network = self._build_network(self.network, shape, {**options, **given}, table.bits)
         head = getattr(network, "head", None)
         if recipe.head_std is not None and isinstance(head, nn.Linear):
             nn.init.normal_(head.weight, std=recipe.head_std)
             nn.init.zeros_(head.bias)
         return network
 
-    def _built(self, name: str, shape: Sequence[int], options: dict[str, Any], width: int) -> nn.Module:
-        """A network by name; of outputs as wide as the table has them in training, of `bits` to code with."""
+    def _build_network(self, name: str, shape: Sequence[int], options: dict[str, Any], width: int) -> nn.Module:
+        """Create a network by name.
+
+        Args:
+            name: As `create_network` takes it.
+            shape: Of an item.
+            options: Of the network.
+            width: How many outputs it has in training.
+        """
         return create_network(name, width, shape, **options)
 
-    def _around(self, network: nn.Module, width: int) -> nn.Module:
-        """A user's module as it was saved."""
+    def _wrap_module(self, network: nn.Module, width: int) -> nn.Module:
+        """Return a user's module as the network that was saved: its tensors have the same names."""
         return network
 
-    def _width(self, tensors: dict[str, Tensor]) -> int:
-        """That width, of a network saved as these tensors."""
+    def _output_width(self, tensors: dict[str, Tensor]) -> int:
+        """Return the width of the outputs in training, from the tensors of a saved network."""
         return self.bits

@@ -1,4 +1,4 @@
-"""Which model an index's codes come from: the SHA-256 of its weights. Needs no torch for a saved model."""
+"""The fingerprint that ties an index to a model: the SHA-256 of its weights. Needs no torch for a saved model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .storage_format import ARRAYS, CONFIG, FUNCTION_FORMAT, WEIGHTS, format_of
 
 
 def model_fingerprint(model: Any) -> str:
-    """The fingerprint of a model folder, of a model in memory, or a text that stands for a model of another kind."""
+    """Return the fingerprint of a model folder or of a model in memory; any other text stands for itself."""
     if isinstance(model, str | Path):
         folder = Path(model)
         storage_format = format_of(folder)

@@ -1,4 +1,4 @@
-"""What a model with a trained network does: encode items, read features, and say how it was trained."""
+"""What a model does once its network is trained: encode items, compute features, report its training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..hamming.bits import Codes
 from ..learn import LearnedCodes
 from ..train.state import Record
 from ..utils.device import DeviceChoice
-from .inference import encode, outputs, seen_by_the_last_layer
+from .inference import capture_features, encode, outputs
 
 T = TypeVar("T")
 
@@ -44,12 +44,12 @@ class FittedNetwork:
     features_: NDArray[np.float32]  # (n, d) of a frozen network in the process that trained it; not saved
 
     def encode(self, X: Any) -> Codes:
-        """(n, bytes) packed codes of new items, by the network: u = sign(F(x))."""
+        """Return (n, bytes) packed codes of new items, by the network: u = sign(F(x))."""
         items = self._new_items(X)
         return encode(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
 
     def encode_database(self, Y: Any) -> Codes:
-        """`encode` of the items it was fitted on, in their order; a frozen network need not see them again."""
+        """Return `encode` of the items of the fit, in their order; the features of a frozen network are reused."""
         if self.frozen_features is None:
             return self.encode(Y)
         items = as_items(self.frozen_features)
@@ -58,30 +58,34 @@ class FittedNetwork:
         return encode(top, items, self.device_.device, self.recipe_, range(len(items)))
 
     def outputs(self, X: Any) -> NDArray[np.float32]:
-        """(n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
+        """Return (n, c) the network's real-valued outputs, tanh(F(x)), in -1 .. 1."""
         items = self._new_items(X)
         batches = outputs(self.network_, items, self.device_.device, self.recipe_, range(len(items)))
         return np.concatenate([batch.cpu().numpy() for batch in batches])
 
     def encode_with_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
-        """Packed codes of new items and, from the same pass, (n, d) the input of the last layer; None without one."""
+        """Return packed codes of new items and, from the same pass, (n, d) features: the input of the last layer.
+
+        The features are None for a network without a last layer to read.
+        """
         return self._with_features(self.encode, X)
 
     def outputs_with_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-        """The real-valued outputs, whose signs are the codes, and the features as in `encode_with_features`."""
+        """Return the real-valued outputs, whose signs are the codes, and the features as in `encode_with_features`."""
         return self._with_features(self.outputs, X)
 
     codes_and_features, outputs_and_features = encode_with_features, outputs_with_features  # their names until 0.1
 
-    def _with_features(self, way: Callable[[Any], T], X: Any) -> tuple[T, NDArray[np.float32] | None]:
+    def _with_features(self, compute: Callable[[Any], T], X: Any) -> tuple[T, NDArray[np.float32] | None]:
         self._check_fitted()
-        with seen_by_the_last_layer(self.network_) as seen:
-            coded = way(X)
-        if not seen:
-            return coded, None
+        with capture_features(self.network_) as features:
+            result = compute(X)
+        if not features:
+            return result, None
         if self.flip_tta:  # each batch, then its mirror image
-            seen = [(plain + mirrored) / 2 for plain, mirrored in zip(seen[::2], seen[1::2], strict=True)]
-        return coded, torch.cat(seen).numpy()
+            pairs = zip(features[::2], features[1::2], strict=True)
+            features = [(plain + mirrored) / 2 for plain, mirrored in pairs]
+        return result, torch.cat(features).numpy()
 
     @property
     def database_codes_(self) -> Codes:

@@ -29,7 +29,7 @@ from ..train.loop import Trainer
 from ..train.state import Activation, MakeGradient, Record, Table, TrainState
 from ..utils.device import choose_device, one_thread, threads_for
 from ..utils.progress import Progress
-from .inference import encode, told_weights, try_out
+from .inference import calibrate_and_check, describe_weights, encode
 from .network_state import check_target
 
 
@@ -140,14 +140,14 @@ class Fitting:
             torch.manual_seed(self.seed)
             network = build().to(device)
             trained: nn.Module = network.top if isinstance(network, Frozen) else network
-            self._weights = told_weights(network)
+            self._weights = describe_weights(network)
             self._check_space(network, trained)
             query_items, features = data.query_items, None
             if isinstance(network, Frozen):
                 features = self._features(network)
                 query_items = as_items(features)
             loader = DeviceLoader(query_items, device)
-            try_out(trained, loader, self.bits)
+            calibrate_and_check(trained, loader, self.bits)
             trainer = Trainer(
                 trained, loader, data.table, recipe, device, self.seed, augmentation(recipe, query_items.shape),
                 make_gradient, activation, self.group,

@@ -1,4 +1,4 @@
-"""Items through a network: tried out before training, and coded after it."""
+"""Items through a network: checked before training, encoded after it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,26 @@ from ..data import Items
 from ..data.loader import DeviceLoader
 from ..errors import InputError, first_line
 from ..hamming.bits import Codes, pack
+from ..networks.traits import traits_of
 from ..train.distributed import ProcessGroup
 from ..train.forward import network_outputs
 from ..utils.device import threads_for
 
-Which = NDArray[np.int64] | range
+ItemIndices = NDArray[np.int64] | range
 
 
-def outputs(network: nn.Module, items: Items, device: torch.device, recipe: Recipe, indices: Which) -> Iterator[Tensor]:
-    """tanh(F) of the items at these indices, batch by batch, as the recipe has them coded."""
+def outputs(
+    network: nn.Module, items: Items, device: torch.device, recipe: Recipe, indices: ItemIndices
+) -> Iterator[Tensor]:
+    """Yield tanh(F) of items, batch by batch.
+
+    Args:
+        network: F.
+        items: What the indices refer to.
+        device: Where the network is.
+        recipe: Says how to encode: averaged with mirror images or not, in bfloat16 or not.
+        indices: Which items.
+    """
     with threads_for(network, device), DeviceLoader(items, device) as loader:
         yield from network_outputs(network, loader, indices, flip_tta=recipe.flip_tta, bf16=recipe.bf16)
 
@@ -33,51 +44,69 @@ def encode(
     items: Items,
     device: torch.device,
     recipe: Recipe,
-    indices: Which,
+    indices: ItemIndices,
     group: ProcessGroup = ProcessGroup(),  # noqa: B008  # frozen
 ) -> Codes:
-    """(n, bytes) packed codes; the outputs of a large collection never exist at once. All of `group` share the work."""
+    """Return (n, bytes) packed codes; the outputs of a large collection are never all in memory.
+
+    Args:
+        network: F.
+        items: What the indices refer to.
+        device: Where the network is.
+        recipe: As for `outputs`.
+        indices: Which items.
+        group: The processes that share the work; each returns all codes.
+    """
     if len(indices) < group.size:
         group = ProcessGroup(shards=group.shards)
-    mine = (indices[share] for share in group.shard_slices(len(indices)))
-    seen = (batch for some in mine for batch in outputs(network, items, device, recipe, some))
-    codes = np.concatenate([pack(batch.cpu().numpy()) for batch in seen])
+    shards = (indices[part] for part in group.shard_slices(len(indices)))
+    batches = (batch for shard in shards for batch in outputs(network, items, device, recipe, shard))
+    codes = np.concatenate([pack(batch.cpu().numpy()) for batch in batches])
     return group.gather(torch.from_numpy(codes), len(indices)).numpy()
 
 
 @contextmanager
-def seen_by_the_last_layer(network: nn.Module) -> Iterator[list[Tensor]]:
-    """A list that fills with the features of every batch that goes through; it stays empty without such a layer.
+def capture_features(network: nn.Module) -> Iterator[list[Tensor]]:
+    """Collect the features, the input of the last layer, of every batch that the network is given in the block.
 
-    That layer is `head`, or of a frozen network `top`.
+    Yields:
+        A list with one tensor per batch; it stays empty for a network without such a layer.
     """
-    seen: list[Tensor] = []
+    features: list[Tensor] = []
 
-    def keep(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        seen.append(inputs[0].detach().float().cpu())
+    def append(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        features.append(inputs[0].detach().float().cpu())
 
-    layer = getattr(network, "top", None) or getattr(network, "head", None)
-    hook = layer.register_forward_pre_hook(keep) if isinstance(layer, nn.Module) else None
+    layer = traits_of(network).feature_layer
+    hook = None if layer is None else layer.register_forward_pre_hook(append)
     try:
-        yield seen
+        yield features
     finally:
         if hook is not None:
             hook.remove()
 
 
-def told_weights(network: nn.Module) -> str | None:
-    """What an image network starts from, in words; nothing for those that always start from random weights."""
-    loaded = getattr(network, "adsh_weights", None)
-    if loaded and loaded.complete:
-        return f"weights from {loaded.source}; the last layer starts at random"
-    return str(loaded) if loaded else "random weights to start from" if hasattr(network, "preprocess") else None
+def describe_weights(network: nn.Module) -> str | None:
+    """Describe the weights that an image network starts from; None for networks that always start at random."""
+    traits = traits_of(network)
+    if traits.weights and traits.weights.complete:
+        return f"weights from {traits.weights.source}; the last layer starts at random"
+    if traits.weights:
+        return str(traits.weights)
+    return None if traits.preprocess is None else "random weights to start from"
 
 
-def try_out(network: nn.Module, feed: DeviceLoader, bits: int) -> None:
-    """Calibrates the network on a sample, and checks before training that its outputs are `bits` wide."""
-    calibrate = getattr(network, "calibrate", None)
-    spread = feed.items.spread()
-    sample = feed(spread if calibrate is not None else spread[:2])  # thousands of large images would fill the memory
+def calibrate_and_check(network: nn.Module, loader: DeviceLoader, bits: int) -> None:
+    """Calibrate the network on a sample, and raise unless its outputs are `bits` wide.
+
+    Args:
+        network: Not trained yet.
+        loader: Of the items to train on.
+        bits: The code length.
+    """
+    calibrate = traits_of(network).calibrate
+    spread = loader.items.spread()
+    sample = loader(spread if calibrate is not None else spread[:2])  # large images in thousands fill the memory
     if calibrate is not None:
         calibrate(sample)
     network.eval()

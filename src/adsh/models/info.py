@@ -1,4 +1,4 @@
-"""What a saved model is, read without loading it."""
+"""Facts about a saved model, read without loading it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .storage_format import ARRAYS, FUNCTION_FORMAT, RUN, read_config
 
 
 def model_info(folder: Path) -> dict[str, Any]:
-    """Facts for a person: sizes, network, training, and the run behind it."""
+    """Return facts for people: sizes, network, training, and the run behind it."""
     storage_format, config = read_config(find_whole(folder))
     if storage_format is FUNCTION_FORMAT:
         return _with_run(folder, _method_info(folder, config))
     params, recipe, history = config["params"], config["recipe"], config["history"]
     names = config["labels"].get("database", ())
-    some = ", ".join(str(name) for name in names[:10]) + (", …" if len(names) > 10 else "")
+    shown = ", ".join(str(name) for name in names[:10]) + (", …" if len(names) > 10 else "")
     total = sum(file["bytes"] for file in config["files"].values())
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "model": str(folder),
         "method": config.get("method", "adsh") + "_d" * bool(params.get("whole")),
         "bits": params["bits"],
@@ -27,7 +27,7 @@ def model_info(folder: Path) -> dict[str, Any]:
         "input": " x ".join(str(side) for side in config["input_shape"]),
         "points": config["points"],
         "distinct_rows": config["rows"],
-        "labels": f"{len(names)}: {some}" if names else "none: learned from a given similarity",
+        "labels": f"{len(names)}: {shown}" if names else "none: learned from a given similarity",
         "preset": params["preset"],
         "seed": params["seed"],
         "training": f"{len(history)} outer iterations of {recipe['samples']:,} points x {recipe['inner']}, "
@@ -39,18 +39,18 @@ def model_info(folder: Path) -> dict[str, Any]:
         "bytes": total,
         "adsh_version": config["adsh_version"],
     }
-    return _with_run(folder, told)
+    return _with_run(folder, facts)
 
 
 def shown_info(folder: Path) -> dict[str, Any]:
-    """The same for others to see: less where things lie on this machine."""
-    told = model_info(folder)
-    told.pop("model")
-    return redact_paths(told)
+    """Return the facts for others: without paths of this machine."""
+    facts = model_info(folder)
+    facts.pop("model")
+    return redact_paths(facts)
 
 
 def _method_info(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
-    """Of a method on features."""
+    """Return the facts of a method on features."""
     options, history = config["options"], config["history"]
     return {
         "model": str(folder),
@@ -67,10 +67,10 @@ def _method_info(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_run(folder: Path, told: dict[str, Any]) -> dict[str, Any]:
+def _with_run(folder: Path, facts: dict[str, Any]) -> dict[str, Any]:
     path = find_file(folder, RUN)
     trained = read_toml(path).get("train", {}) if path.exists() else {}
     if trained:
-        told["source"] = trained["source"]
-        told["protocol"] = f"{trained.get('protocol')}, split seed {trained.get('split_seed')}"
-    return told
+        facts["source"] = trained["source"]
+        facts["protocol"] = f"{trained.get('protocol')}, split seed {trained.get('split_seed')}"
+    return facts

@@ -27,6 +27,7 @@ from ..labels import LabelSets
 from ..learn import LearnedCodes
 from ..learn.code_table import LastUpdate
 from ..learn.learned_codes import NewLabels
+from ..networks.traits import traits_of
 from ..utils.device import DeviceChoice, choose_device
 from ..utils.tensors import as_bytes
 from . import storage
@@ -35,7 +36,7 @@ from .registry import build_model
 from .storage_format import CARD, CODES, NETWORK_FORMAT, ROW_NUMBERS, WEIGHTS
 
 if TYPE_CHECKING:
-    from .deep_hash import DeepModel
+    from .deep_hash import DeepHash
 
 
 def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
@@ -44,7 +45,7 @@ def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
     storage.check_target(folder, weights + number_bytes + 1_000_000)
 
 
-def save(model: DeepModel, folder: Path) -> None:
+def save(model: DeepHash, folder: Path) -> None:
     """Save a fitted model to a folder."""
     row_numbers = model.code_table_.row_numbers
     check_target(folder, model.network_, row_numbers.nbytes)
@@ -59,7 +60,7 @@ def save(model: DeepModel, folder: Path) -> None:
 
 def restore(
     folder: Path, config: dict[str, Any], *, network: nn.Module | None = None, device: str | None = None
-) -> DeepModel:
+) -> DeepHash:
     """Return the fitted model that was saved to the folder.
 
     Args:
@@ -70,7 +71,7 @@ def restore(
     """
     params = dict(config["params"])
     choice = _device(device, params["device"])
-    model: DeepModel = build_model(config.get("method", "adsh"), **params)
+    model: DeepHash = build_model(config.get("method", "adsh"), **params)
     if device is not None:
         model.device = device
     if network is not None:
@@ -85,29 +86,30 @@ def restore(
     model.code_table_ = LearnedCodes(
         model.bits, arrays["rows.label_set"], arrays["rows.packed"], arrays["rows.count"], row_numbers
     )
-    model._restore(_new_labels(model.code_table_, arrays, config), config["labels"])
+    model._restore_labels(_new_labels(model.code_table_, arrays, config), config["labels"])
     model.fitted_params_, model.fingerprint_ = params, config.get("data", {})
     return model
 
 
-def _device(wanted: str | None, saved: str) -> DeviceChoice:
+def _device(requested: str | None, saved: str) -> DeviceChoice:
     """The requested device; else the one of the fit or, with a warning where that is missing, the best there is."""
-    if wanted is not None:
-        return choose_device(wanted)
+    if requested is not None:
+        return choose_device(requested)
     try:
         return choose_device(saved)
     except InputError:
         choice = choose_device("auto")
         warnings.warn(
-            f"the model was fitted with device={saved!r}, which is not here: {choice} is used",
+            f"the model was fitted with device={saved!r}, which this machine does not have: {choice} is used",
             AdshWarning,
             stacklevel=5,
         )
         return choice
 
 
-def _config(model: DeepModel) -> dict[str, Any]:
-    spec = getattr(model.network_, "adsh_spec", None)
+def _config(model: DeepHash) -> dict[str, Any]:
+    """Return what config.json says of a model."""
+    spec = traits_of(model.network_).spec
     params = {
         name: value.item() if isinstance(value, np.generic) else value for name, value in model.fitted_params_.items()
     }
@@ -136,7 +138,8 @@ def _config(model: DeepModel) -> dict[str, Any]:
     }
 
 
-def _code_arrays(model: DeepModel) -> dict[str, NDArray[Any]]:
+def _code_arrays(model: DeepHash) -> dict[str, NDArray[Any]]:
+    """Return the arrays of codes.safetensors."""
     learned = model.code_table_
     arrays = {"rows.label_set": learned.label_set, "rows.packed": learned.packed, "rows.count": learned.count}
     new = model._new_labels
@@ -151,15 +154,18 @@ def _code_arrays(model: DeepModel) -> dict[str, NDArray[Any]]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _network(model: DeepModel, folder: Path, config: dict[str, Any], given: nn.Module | None) -> nn.Module:
+def _network(model: DeepHash, folder: Path, config: dict[str, Any], module: nn.Module | None) -> nn.Module:
+    """Return the network with its saved weights; `module` is the user's own, where it was fitted with one."""
     spec, tensors = config["network"], load_tensors(folder / WEIGHTS)
-    if given is not None:
-        network = model._around(given, model._width(tensors))
+    if module is not None:
+        network = model._wrap_module(module, model._output_width(tensors))
     elif spec is None:
         name = config["params"]["network"]
-        raise FolderError(f"the model was fitted with a module of your own, {name}: load(folder, network=…) needs it")
+        raise FolderError(f"the model was fitted with your own module, {name}: pass it as load(folder, network=…)")
     else:
-        network = model._built(spec["name"], config["input_shape"], spec["options"], model._width(tensors))
+        network = model._build_network(
+            spec["name"], config["input_shape"], spec["options"], model._output_width(tensors)
+        )
     try:
         network.load_state_dict(tensors)
     except RuntimeError as problem:
@@ -169,6 +175,7 @@ def _network(model: DeepModel, folder: Path, config: dict[str, Any], given: nn.M
 
 
 def _new_labels(learned: LearnedCodes, arrays: dict[str, NDArray[Any]], config: dict[str, Any]) -> NewLabels | None:
+    """Return what `code_for` needs; None where the model has no codes for labels."""
     last = LastUpdate.of(arrays)
     if last is None:
         return None
