@@ -99,7 +99,8 @@ class Segments:
         found: list[list[Found]] = []
         for segment in self.segments:
             if vectors is not None:
-                found.append([segment.reranked(*each, where) for each in _each(queries, depth, vectors)])
+                each = zip(queries, vectors, strict=True)
+                found.append([segment.reranked(query, depth, vector, where) for query, vector in each])
             else:
                 found.append([Found(hits) for hits in segment.top_many(queries, depth, where)])
         return [self._matches(list(of_query), offset, depth) for of_query in zip(*found, strict=True)]
@@ -121,17 +122,7 @@ class Segments:
     def _matches(self, found: list[Found], start: int, stop: int | None) -> Matches:
         """Merge what the segments found, in order of distance, vector distance and insertion."""
         if len(found) == 1:
-            positions, distances = found[0].hits
-            if start or (stop is not None and stop < len(distances)):
-                positions, distances = found[0].hits.indices()[start:stop], distances[start:stop]
-            segment = self.segments[0]
-            hits = Hits(positions, distances)
-            return Matches(
-                segment.keys.at(positions),
-                distances,
-                _metadata_of(segment, positions),
-                lambda: segment.codes_at(hits.indices()),
-            )
+            return _segment_matches(self.segments[0], found[0].hits, start, stop)
         segments = self.segments
         indices = [one.hits.indices() for one in found]
         insertion_order = np.concatenate(
@@ -164,13 +155,18 @@ class Segments:
         return Matches(keys, distances[order], (lambda: gather(_metadata_texts)) if has_metadata else None, codes)
 
 
-def _each(queries: list[Query], k: int, vectors: NDArray[np.int8]) -> list[tuple[Query, int, NDArray[np.int8]]]:
-    return [(query, k, vector) for query, vector in zip(queries, vectors, strict=True)]
-
-
-def _metadata_of(segment: Segment, positions: NDArray[np.int64] | slice) -> Callable[[], list[str]] | None:
-    metadata = segment.metadata
-    return None if metadata is None else lambda: metadata.at(positions)
+def _segment_matches(segment: Segment, hits: Hits, start: int, stop: int | None) -> Matches:
+    """The matches of an index with a single segment, whose hits are in order already."""
+    positions, distances = hits
+    if start or (stop is not None and stop < len(distances)):
+        positions, distances = hits.indices()[start:stop], distances[start:stop]
+    page, metadata = Hits(positions, distances), segment.metadata
+    return Matches(
+        segment.keys.at(positions),
+        distances,
+        None if metadata is None else lambda: metadata.at(positions),
+        lambda: segment.codes_at(page.indices()),
+    )
 
 
 def _metadata_texts(segment: Segment, positions: NDArray[np.int64]) -> list[str]:
