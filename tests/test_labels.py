@@ -52,8 +52,8 @@ def test_classes_numbered_otherwise_keep_their_names():
     ("labels", "said"),
     [
         (np.array([0.5, 1.0]), "integers, strings"),
-        (np.array([-2, 1]), "-1 stands for no label"),
-        (np.array([[0, 2], [1, 0]]), "labels hold 2: multi-hot is 0 and 1 only"),
+        (np.array([-2, 1]), "-1 for no label"),
+        (np.array([[0, 2], [1, 0]]), "labels hold 2: give 0 and 1 only"),
         (np.zeros((2, 2, 2)), "shape"),
         ([], "empty"),
         (np.array([], dtype=int), "empty"),
@@ -98,15 +98,16 @@ def test_classes_of_any_integer_type_are_counted_and_renumbered(dtype):
 
 
 def test_labels_may_be_called_by_other_names_and_put_over_other_points():
-    labels = LabelSets.of(np.array([[1, 0], [1, 1], [0, 0]])).called(["cat", "dog"])
+    labels = LabelSets.of(np.array([[1, 0], [1, 1], [0, 0]])).with_names(["cat", "dog"])
     assert [labels.names_of(int(i)) for i in labels.ids] == [("cat",), ("cat", "dog"), ()]
-    again = labels.over(labels.ids[[2, 2, 0]])
+    assert (LabelSets.called, LabelSets.over) == (LabelSets.with_names, LabelSets.with_ids)  # the earlier names
+    again = labels.with_ids(labels.ids[[2, 2, 0]])
     assert [again.names_of(int(i)) for i in again.ids] == [(), (), ("cat",)]
     assert again.sizes.sum() == 3
     with pytest.raises(InputError, match="1 names are given for 2 tags"):
-        labels.called(["cat"])
+        labels.with_names(["cat"])
     with pytest.raises(InputError, match="ids hold 3"):
-        labels.over(np.array([3]))
+        labels.with_ids(np.array([3]))
 
 
 def test_the_last_set_of_a_table_may_be_empty_and_used_by_nobody():
@@ -158,7 +159,7 @@ def test_points_of_all_blocks_are_counted_and_renumbered(monkeypatch):
     monkeypatch.setattr("adsh.labels._BLOCK", 7)
     values = np.random.default_rng(0).choice([3, 5, 9], size=50)
     sets = LabelSets.of(values)
-    again = sets.over(sets.ids)
+    again = sets.with_ids(sets.ids)
     for counted in (sets.sizes, again.sizes):
         assert counted.dtype == np.int64
         assert counted.tolist() == [(values == value).sum() for value in (3, 5, 9)]

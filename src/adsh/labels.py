@@ -1,8 +1,8 @@
-"""Labels of every kind a user may have, as ids into a small table of label sets.
+"""Labels of every kind that a user may have, as ids into a small table of label sets.
 
-Two points are similar where their sets share a tag. A point's set may hold one tag (a class), several
-(multi-label) or none (unlabelled). All that learning reads of a point's label is its set's number, so
-a billion points cost one or two bytes each.
+Two points are similar if their sets share a tag. A point's set may hold one tag (a class), several
+(multi-label) or none (unlabelled). Learning reads only the number of a point's set, so labels cost one or two
+bytes a point, however many points there are.
 """
 
 from __future__ import annotations
@@ -17,16 +17,21 @@ from .errors import InputError
 from .utils.arrays import unique_rows
 
 Ids = NDArray[np.integer[Any]]
-_BLOCK = 1 << 22  # ids counted at a time: keeps the int64 copies that bincount makes small
+_BLOCK = 1 << 22  # ids counted at a time, since bincount copies them to int64
 
 
 class LabelSets:
-    """`ids` (n,) of any integer type, into `sets`: a (K, L) multi-hot table or K collections of tags."""
+    """The label set of each point.
+
+    Args:
+        ids: (n,) of any integer type, the number of each point's set.
+        sets: a (K, L) multi-hot table, or K collections of tags.
+    """
 
     ids: Ids  # (n,)      the label set of each point
     starts: NDArray[np.int64]  # (K + 1,)  tags[starts[k]:starts[k + 1]] are set k's, ascending
     tags: NDArray[np.int64]
-    names: tuple[Hashable, ...]  # (L,)      what the user calls each tag
+    names: tuple[Hashable, ...]  # (L,)      the user's name of each tag
     sizes: NDArray[np.int64]  # (K,)      points that have each set
 
     def __init__(self, ids: Any, sets: Any) -> None:
@@ -46,9 +51,12 @@ class LabelSets:
 
     @classmethod
     def of(cls, labels: Any) -> LabelSets:
-        """Labels as a user has them: integers, strings, a multi-hot array, lists of tags, or LabelSets.
+        """Return labels of any kind as LabelSets: integers, strings, a multi-hot array, lists of tags, or LabelSets.
 
-        -1, None, "" or an empty collection mean: this point has no label.
+        -1, None, "" or an empty collection means that a point has no label.
+
+        Raises:
+            InputError: these are no labels, or labels of several kinds.
         """
         if isinstance(labels, cls):
             return labels
@@ -75,7 +83,13 @@ class LabelSets:
 
     @classmethod
     def table(cls, starts: Any, tags: Any, names: Iterable[Hashable]) -> LabelSets:
-        """The sets alone, without points: set k holds tags[starts[k]:starts[k + 1]]."""
+        """Return label sets without points: set k holds tags[starts[k]:starts[k + 1]].
+
+        Args:
+            starts: (K + 1,).
+            tags: the tags of all sets, one set after the other.
+            names: the name of each tag.
+        """
         return _build(cls, np.empty(0, dtype=np.uint8), np.asarray(starts), np.asarray(tags), names)
 
     def __len__(self) -> int:
@@ -92,41 +106,43 @@ class LabelSets:
     @property
     def empty(self) -> NDArray[np.bool_]:
         """(K,) where a set holds no tag: its points are unlabelled."""
-        none: NDArray[np.bool_] = np.diff(self.starts) == 0
-        return none
+        is_empty: NDArray[np.bool_] = np.diff(self.starts) == 0
+        return is_empty
 
     def take(self, indices: Any) -> LabelSets:
-        """The labels of these points, in this order, with the same table of sets."""
+        """Return the labels of these points, in this order, with the same table of sets."""
         return _build(type(self), self.ids[indices], self.starts, self.tags, self.names)
 
-    def called(self, names: Sequence[Hashable]) -> LabelSets:
-        """The same labels with tag t called names[t]; nothing of size n is copied."""
+    def with_names(self, names: Sequence[Hashable]) -> LabelSets:
+        """Return the same labels with tag t named names[t]; nothing of size n is copied."""
         if len(names) != len(self.names):
-            raise InputError(f"{len(names)} names are given for {len(self.names)} tags: give one a tag")
+            raise InputError(f"{len(names)} names are given for {len(self.names)} tags: give one for each tag")
         return _build(type(self), self.ids, self.starts, self.tags, names, self.sizes)
 
-    def over(self, ids: Ids) -> LabelSets:
-        """This table of sets for other points: the set of each by its number."""
+    def with_ids(self, ids: Ids) -> LabelSets:
+        """Return this table of sets for other points, given the number of each point's set."""
         return _build(type(self), _checked_ids(_to_numpy(ids)), self.starts, self.tags, self.names)
 
+    called, over = with_names, with_ids  # their earlier names
+
     def names_of(self, label_set: int) -> tuple[Hashable, ...]:
-        """The user's names of one set's tags."""
+        """Return the user's names of one set's tags."""
         return tuple(self.names[t] for t in self.tags[self.starts[label_set] : self.starts[label_set + 1]])
 
     def holders(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The table turned round: tag t is held by the sets sets[starts[t]:starts[t + 1]]."""
+        """Return `starts` and `sets`, the table by tag: tag t is in the sets sets[starts[t]:starts[t + 1]]."""
         order = np.argsort(self.tags, kind="stable")
         sets = np.repeat(np.arange(self.set_count), np.diff(self.starts))[order]
         return _starts(np.bincount(self.tags, minlength=len(self.names))), sets
 
     def tags_in(self, names: Sequence[Hashable]) -> NDArray[np.int64]:
-        """`tags` renumbered as positions in another vocabulary; a tag unknown there is -1."""
+        """Return `tags` renumbered as positions among other names; a tag that is not among them is -1."""
         kinds, others = {type(name) for name in self.names}, {type(name) for name in names}
         if kinds and others and not kinds & others and {str, int} <= kinds | others:
-            mine, theirs = self.names[0], names[0]
+            name, other = self.names[0], names[0]
             raise InputError(
-                f"labels are named by {type(mine).__name__} here ({mine!r}) and by {type(theirs).__name__} there "
-                f"({theirs!r}): name them alike"
+                f"some labels are {type(name).__name__} ({name!r}) and others {type(other).__name__} ({other!r}): "
+                "name them in the same way"
             )
         position = {name: i for i, name in enumerate(names)}
         renumber = np.array([position.get(name, -1) for name in self.names], dtype=np.int64)
@@ -141,18 +157,18 @@ def _build(
     names: Iterable[Hashable],
     sizes: NDArray[np.int64] | None = None,
 ) -> LabelSets:
-    """A LabelSets from its finished parts."""
-    made = cls.__new__(cls)
-    made.ids, made.starts, made.tags, made.names = ids, starts, tags, tuple(names)
-    made.sizes = _count(ids, len(starts) - 1) if sizes is None else sizes
-    return made
+    """Build a LabelSets from its attributes; sizes are counted unless given."""
+    labels = cls.__new__(cls)
+    labels.ids, labels.starts, labels.tags, labels.names = ids, starts, tags, tuple(names)
+    labels.sizes = _count(ids, len(starts) - 1) if sizes is None else sizes
+    return labels
 
 
 def _from_integers(cls: type[LabelSets], labels: Ids) -> LabelSets:
-    """Classes by number. Where they already are 0..K-1, the array itself serves as ids, uncopied."""
+    """Return label sets of classes by number. Where they are 0..K-1, the array itself becomes the ids."""
     low, high = int(labels.min()), int(labels.max())
     if low < -1:
-        raise InputError(f"labels hold {low}: classes are 0 or above, and -1 stands for no label")
+        raise InputError(f"labels hold {low}: give classes from 0, and -1 for no label")
     ids: Ids
     if high - low >= 1 << 20:  # sparse numbers: sort them
         values, ids = np.unique(labels, return_inverse=True)
@@ -161,7 +177,7 @@ def _from_integers(cls: type[LabelSets], labels: Ids) -> LabelSets:
         ids = labels if low == 0 else in_blocks(labels, lambda block: block - low, smallest_unsigned(high - low + 1))
         counts = _count(ids, high - low + 1)
         used = np.flatnonzero(counts)
-        if len(used) < len(counts):  # numbers that nobody has
+        if len(used) < len(counts):  # numbers that no point has
             number: NDArray[Any] = np.zeros(len(counts), dtype=smallest_unsigned(len(used)))
             number[used] = np.arange(len(used))
             ids = in_blocks(ids, lambda block: number[block], number.dtype)
@@ -170,7 +186,7 @@ def _from_integers(cls: type[LabelSets], labels: Ids) -> LabelSets:
 
 
 def in_blocks(ids: Ids, change: Callable[[Ids], Ids], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """`change` applied block by block: what it makes on the way is never of size n."""
+    """Apply `change` block by block, so that its intermediate arrays are never of size n."""
     changed = np.empty(len(ids), dtype=dtype)
     for start in range(0, len(ids), _BLOCK):
         changed[start : start + _BLOCK] = change(ids[start : start + _BLOCK])
@@ -186,7 +202,7 @@ def _from_strings(cls: type[LabelSets], labels: NDArray[Any]) -> LabelSets:
 def _one_tag_a_set(
     cls: type[LabelSets], ids: Ids, names: list[Any], *, unlabelled: bool, sizes: NDArray[np.int64] | None = None
 ) -> LabelSets:
-    """Set k holds the tag names[k] alone; if `unlabelled`, the first set is the empty one."""
+    """Build label sets of one tag each: set k holds names[k]; if `unlabelled`, the first set is empty."""
     starts = np.maximum(np.arange(len(names) + 1) - int(unlabelled), 0)
     return _build(cls, ids, starts, np.arange(starts[-1]), names[int(unlabelled) :], sizes)
 
@@ -201,7 +217,7 @@ def _from_multi_hot(cls: type[LabelSets], labels: NDArray[np.bool_]) -> LabelSet
 
 
 def _from_sequence(labels: Any) -> Any:
-    """A list of classes as an array, or a list of collections of tags as LabelSets."""
+    """Return a list of classes as an array, or a list of collections of tags as LabelSets."""
     if isinstance(labels, str) or not hasattr(labels, "__iter__"):
         raise InputError(f"labels are {labels!r}: give one label a point, in a list or an array")
     items = list(labels)
@@ -217,7 +233,7 @@ def _from_sequence(labels: Any) -> Any:
 
 
 def _tag_sets(items: Any, what: str, *, single: bool = True) -> list[frozenset[Hashable]]:
-    """Each item as a set of tags; where `single`, a string or an integer is a set of one."""
+    """Return each item as a set of tags; if `single`, a string or an integer is a set of one."""
     sets: list[frozenset[Hashable]] = []
     for item in items:
         if item is None:
@@ -227,7 +243,7 @@ def _tag_sets(items: Any, what: str, *, single: bool = True) -> list[frozenset[H
         elif not isinstance(item, list | tuple | set | frozenset):
             kinds = "all integers, all strings, or " if not single else ""
             raise InputError(f"{what} hold {item!r}: give {kinds}a collection of tags each")
-        # [0, 1, 0] as tags would be the set {0, 1}: a multi-hot row given as a list is not guessed at.
+        # [0, 1, 0] as tags would be the set {0, 1}: it may be a multi-hot row, so it is refused.
         elif len(item) > len(set(item)) and set(item) <= {0, 1}:
             raise InputError(f"{what} are lists that look multi-hot: pass numpy.array({what}) for multi-hot rows")
         else:
@@ -243,18 +259,20 @@ def _multi_hot(table: NDArray[Any], what: str) -> NDArray[np.bool_]:
         if table.shape[1] == 1:
             raise InputError(f"{what} have shape {table.shape}: pass {what}.ravel() for classes by number")
         odd = table[hot != table].flat[0]
-        raise InputError(f"{what} hold {odd}: multi-hot is 0 and 1 only; for classes by number pass a (n,) array")
+        raise InputError(f"{what} hold {odd}: give 0 and 1 only (multi-hot), or a (n,) array of class numbers")
     return hot
 
 
 def _checked_ids(ids: NDArray[Any]) -> Ids:
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise InputError(f"ids have shape {ids.shape} and type {ids.dtype}: give (n,) integers, a set's number each")
+        raise InputError(
+            f"ids have shape {ids.shape} and type {ids.dtype}: give (n,) integers, the number of each point's set"
+        )
     return ids
 
 
 def _count(ids: Ids, sets: int) -> NDArray[np.int64]:
-    """How many points have each set. Reads the ids in blocks and copies nothing of size n."""
+    """Return how many points have each set. Reads the ids in blocks, and copies nothing of size n."""
     counts = np.zeros(sets, dtype=np.int64)
     for start in range(0, len(ids), _BLOCK):
         block = ids[start : start + _BLOCK]
@@ -266,7 +284,14 @@ def _count(ids: Ids, sets: int) -> NDArray[np.int64]:
 
 
 def check_columns(labels: Any, what: str, columns: int, whose: str) -> None:
-    """A multi-hot table names the same labels as another only if it is as wide."""
+    """Raise unless multi-hot labels have as many columns as others, since columns are the names of labels.
+
+    Args:
+        labels: of any kind; other than multi-hot ones pass.
+        what: what the error calls them.
+        columns: how many they must have.
+        whose: what has these columns, with its verb.
+    """
     if getattr(labels, "ndim", 1) == 2 and labels.shape[1] != columns:
         raise InputError(
             f"{what} are multi-hot of {labels.shape[1]} columns, but {whose} {columns}: use the same columns"
@@ -274,7 +299,7 @@ def check_columns(labels: Any, what: str, columns: int, whose: str) -> None:
 
 
 def smallest_unsigned(values: int) -> np.dtype[Any]:
-    """The smallest unsigned type that holds 0 .. values - 1."""
+    """Return the smallest unsigned type that holds 0 .. values - 1."""
     return np.min_scalar_type(max(values - 1, 0))
 
 

@@ -8,18 +8,18 @@ from adsh.hamming.bits import pack
 
 
 @pytest.fixture(scope="module")
-def judged(digits):
+def evaluated(digits):
     images = np.repeat((digits.database.reshape(-1, 8, 8, 1) * 15).astype(np.uint8), 3, axis=3)[:400]
-    asked = np.repeat((digits.queries.reshape(-1, 8, 8, 1) * 15).astype(np.uint8), 3, axis=3)[:60]
+    queries = np.repeat((digits.queries.reshape(-1, 8, 8, 1) * 15).astype(np.uint8), 3, axis=3)[:60]
     labels, query_labels = digits.labels[:400], digits.query_labels[:60]
     model = adsh.ADSH(12, network="tiny", outer=8).fit(images, labels)
-    evaluation = evaluate_model(model, asked, query_labels, images, labels, cases=3, about={"protocol": "digits"})
-    return model, evaluation, (asked, query_labels, images, labels)
+    evaluation = evaluate_model(model, queries, query_labels, images, labels, cases=3, about={"protocol": "digits"})
+    return model, evaluation, (queries, query_labels, images, labels)
 
 
-def test_both_columns_are_those_of_the_metrics(judged):
-    model, evaluation, (asked, query_labels, images, labels) = judged
-    codes = model.encode(asked)
+def test_both_columns_are_those_of_the_metrics(evaluated):
+    model, evaluation, (queries, query_labels, images, labels) = evaluated
+    codes = model.encode(queries)
     assert set(evaluation.columns) == {"learned", "network"}
     for name, database in (("learned", model.database_codes_), ("network", model.encode(images))):
         column = evaluation.columns[name]
@@ -38,28 +38,30 @@ def test_both_columns_are_those_of_the_metrics(judged):
     assert evaluation.history == model.history_
 
 
-def test_map_at_k_takes_the_divisor_asked_for(judged):
-    model, _, (asked, query_labels, images, labels) = judged
+def test_map_at_k_takes_the_divisor_asked_for(evaluated):
+    model, _, (queries, query_labels, images, labels) = evaluated
     by = {
-        divisor: evaluate_model(model, asked, query_labels, images, labels, k=20, divisor=divisor, cases=0)
+        divisor: evaluate_model(model, queries, query_labels, images, labels, k=20, divisor=divisor, cases=0)
         for divisor in ("retrieved", "min")
     }
     assert by["retrieved"].columns["network"].map_expected >= by["min"].columns["network"].map_expected
     assert by["min"].k == 20
 
 
-def test_an_evaluation_survives_json(judged):
+def test_an_evaluation_survives_json(evaluated):
     import json
 
-    _, evaluation, _ = judged
+    _, evaluation, _ = evaluated
     assert Evaluation.from_json(json.loads(json.dumps(evaluation.to_json()))) == evaluation
+    query = evaluation.to_json()["cases"]["learned"][0]["query"]
+    assert list(query) == ["index", "label", "picture", "distance", "relevant"]  # as files have always had them
     with pytest.raises(InputError, match="not an evaluation"):
         Evaluation.from_json({"columns": {}})
 
 
-def test_cases_show_the_nearest_first_and_say_which_are_wrong(judged):
-    model, evaluation, (asked, query_labels, images, labels) = judged
-    codes = model.encode(asked)
+def test_cases_show_the_nearest_first_and_say_which_are_wrong(evaluated):
+    model, evaluation, (queries, query_labels, images, labels) = evaluated
+    codes = model.encode(queries)
     for name, database in (("learned", model.database_codes_), ("network", model.encode(images))):
         assert len(evaluation.cases[name]) == 3
         for case in evaluation.cases[name]:
@@ -69,20 +71,26 @@ def test_cases_show_the_nearest_first_and_say_which_are_wrong(judged):
                 assert shown.distance == distance[shown.index]
                 assert shown.relevant == (labels[shown.index] == query_labels[case.query.index])
                 assert shown.label == str(labels[shown.index])
-                assert shown.picture.startswith("data:image/png;base64,")
+                assert shown.image.startswith("data:image/png;base64,")
 
 
-def test_features_have_cases_without_pictures(blobs):
+def test_features_have_cases_without_images(blobs):
     points, labels = blobs
     model = adsh.ADSH(8, outer=2, samples=60).fit(points, labels)
     evaluation = evaluate_model(model, points[:9], labels[:9], points, labels)
-    assert evaluation.cases["learned"][0].found[0].picture is None
+    assert evaluation.cases["learned"][0].found[0].image is None
 
 
-def test_another_database_than_the_fitted_one_is_refused(judged):
-    model, _, (asked, query_labels, images, labels) = judged
+def test_another_database_than_the_fitted_one_is_refused(evaluated):
+    model, _, (queries, query_labels, images, labels) = evaluated
     with pytest.raises(InputError, match="database has 100 items, but the model was fitted on 400"):
-        evaluate_model(model, asked, query_labels, images[:100], labels[:100])
+        evaluate_model(model, queries, query_labels, images[:100], labels[:100])
+
+
+def test_an_unknown_option_is_a_type_error_as_of_any_function(evaluated):
+    model, _, (queries, query_labels, images, labels) = evaluated
+    with pytest.raises(TypeError, match=r"evaluate_model\(\) got an unexpected keyword argument 'case'"):
+        evaluate_model(model, queries, query_labels, images, labels, case=3)
 
 
 def test_bit_statistics_equal_numpys():

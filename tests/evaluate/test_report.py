@@ -57,7 +57,7 @@ def read_page(path):
     return text, tags
 
 
-def test_a_report_is_json_markdown_and_one_page_with_its_pictures_inside(evaluations, tmp_path):
+def test_a_report_is_json_markdown_and_one_page_with_its_images_inside(evaluations, tmp_path):
     path = write_report(evaluations[:1], tmp_path / "report")
     text, tags = read_page(path)
     assert tags.seen.count("svg") == 8  # all but MAP by bits, which needs two lengths
@@ -111,7 +111,7 @@ def test_reports_that_cannot_be_read_or_written_are_told(evaluations, tmp_path):
     with pytest.raises(InputError, match="cannot be read as a report"):
         read_report(tmp_path / "nothing")
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(InputError, match="not a whole report"):
+    with pytest.raises(InputError, match="not a complete report"):
         read_report(tmp_path / "other.json")
     (tmp_path / "new.json").write_text(json.dumps({"format": "adsh-report", "format_version": 9}))
     with pytest.raises(InputError, match="upgrade"):
@@ -160,7 +160,7 @@ def test_odd_values_and_names_end_in_a_whole_report(evaluations, tmp_path):
 )
 def test_a_damaged_report_is_refused_in_words(tmp_path, spoil):
     (tmp_path / "report.json").write_text(json.dumps({"format": "adsh-report", **spoil}))
-    with pytest.raises(InputError, match="not a whole report"):
+    with pytest.raises(InputError, match="not a complete report"):
         read_report(tmp_path)
 
 

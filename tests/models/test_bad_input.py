@@ -111,7 +111,7 @@ def test_multi_hot_labels_of_another_width_are_refused(blobs):
         model.fit(points, hot, queries=points[:4], query_labels=np.eye(4, dtype=int))
     with pytest.raises(InputError, match="'cat': give one label"):
         model.code_for("cat")
-    with pytest.raises(InputError, match="name them alike"):
+    with pytest.raises(InputError, match="name them in the same way"):
         model.code_for(["2"])
 
 

@@ -78,7 +78,7 @@ def name_labels(labels: LabelSets, classes: Sequence[str] | None, name: str) -> 
             "correct the label, or name more classes"
         )
     table = LabelSets.table(labels.starts, numbers[labels.tags], [str(class_name) for class_name in classes])
-    return table.over(labels.ids)
+    return table.with_ids(labels.ids)
 
 
 def open_arrays(path: Path, labels: Path | None = None) -> ArrayDataset:

@@ -20,26 +20,29 @@ from .pairing import Pairing
 
 Tally = NDArray[np.int64]  # (q, grades, c + 1) items
 
-_PAIRS = 1 << 17  # weights of codes held at a time
+_PAIRS = 1 << 17  # weights of codes in memory at a time
 _SHIFT = 26  # two counts below 2**26 are summed as one float64, exactly: relevant << 26 | others
 _QUERIES = 4096  # counted at a time: for each such block all items are unpacked once
-_GRADES = 1 << 24  # grades held at a time
+_GRADES = 1 << 24  # grades in memory at a time
 _ITEMS = 1 << 17  # items compared at a time
 _ROWS = 64  # queries in one product
 _TWO_UP_TO = 256  # keys: beyond it the histogram of two at once leaves the cache
 
 
 class Counter(Protocol):
-    """Something that counts a block of the distinct queries against the database."""
+    """Counts a block of the distinct queries against the database."""
 
-    step: int  # queries to give it at a time
+    threaded: bool  # whether several threads may count at once
+    step: int  # queries to pass at a time
 
     def count(self, block: slice, out: Tally) -> None:
-        """Fills `out`, all 0, for these queries."""
+        """Fill `out`, all 0, for these queries."""
 
 
 class ByCode:
     """Counts over the `codes` distinct codes, of which `numbers` (n,) says which each item has."""
+
+    threaded = False
 
     def __init__(self, pairing: Pairing, grades: int, codes: int, numbers: NDArray[np.int64]) -> None:
         first = np.empty(codes, dtype=np.int64)
@@ -54,7 +57,7 @@ class ByCode:
         self._two_in_one = grades == 2 and len(numbers) < 1 << _SHIFT
 
     def count(self, block: slice, out: Tally) -> None:
-        """Fills `out` for these queries."""
+        """Fill `out` for these queries."""
         rows, row_of = np.unique(self._pairing.query_kinds[block], return_inverse=True)
         weights = np.stack([self._items_by_grade(kind) for kind in rows])  # (rows, grades, codes)
         distances = np.empty(len(self._columns), dtype=self._columns.distance_type)
@@ -67,7 +70,7 @@ class ByCode:
             out[:, 1], out[:, 0] = np.divmod(out[:, 0], 1 << _SHIFT)
 
     def _items_by_grade(self, kind: Any) -> NDArray[np.float64]:
-        """(grades, codes) items of each code by their grade for one kind of query."""
+        """Return (grades, codes), the items of each code by their grade for one kind of query."""
         grades = np.minimum(self._pairing.relevance.grades(np.array([kind]))[0], self._grades - 1)
         cells = grades[self._kind].astype(np.int64) * len(self._columns) + self._code
         items = np.zeros((self._grades, len(self._columns)))
@@ -83,14 +86,16 @@ class ByItem:
     along one axis and along the other, is that of the keys. This halves both the product and the counting.
     """
 
+    threaded = True
+
     def __init__(self, pairing: Pairing, grades: int) -> None:
         self._pairing, self._grades, self.step = pairing, grades, queries_at_a_time(pairing)
         self._keys = grades * (pairing.bits + 1)
-        self._stride = self._keys + 1  # S: the last key is for the item that is not there, where items are odd
+        self._stride = self._keys + 1  # S: the last key stands for no item, where their number is odd
         self._two_at_once = self._keys <= _TWO_UP_TO
 
     def count(self, block: slice, out: Tally) -> None:
-        """Fills `out` for these queries."""
+        """Fill `out` for these queries."""
         codes, kinds = self._pairing.query_codes[block], self._pairing.query_kinds[block]
         ones = np.unpackbits(codes, axis=1, count=self._pairing.bits).astype(np.float32)
         queries = np.column_stack([1 - 2 * ones, ones.sum(axis=1)])  # (q, c + 1)
@@ -104,8 +109,9 @@ class ByItem:
             item_kinds = self._pairing.relevance.item_kinds[items]
             last = None
             for first in range(0, len(queries), _ROWS):
-                some = queries[first : first + _ROWS]
-                for i, product in enumerate(np.matmul(some, folded, out=products[: len(some)]), first):
+                block_queries = queries[first : first + _ROWS]
+                block_products = np.matmul(block_queries, folded, out=products[: len(block_queries)])
+                for i, product in enumerate(block_products, first):
                     if row_of[i] != last:  # queries of one kind are side by side
                         last = row_of[i]
                         offset = self._fold(grades[last][item_kinds] * np.float32(out.shape[2]), self._keys)
@@ -114,7 +120,7 @@ class ByItem:
                     out[i] += self._histogram(keys).reshape(out[i].shape)
 
     def _items(self, items: slice) -> NDArray[np.float32]:
-        """(c + 1, pairs) the bits of these items, and a row of ones to be multiplied by |q|; all 0 for no item."""
+        """Return (c + 1, pairs), the bits of these items, and a row of ones, a factor of |q|; all 0 for no item."""
         codes, bits = np.ascontiguousarray(self._pairing.database_codes[items].T), self._pairing.bits
         rows = np.ones((bits + 1, codes.shape[1]), dtype=bool)
         for bit in range(bits):  # numpy.unpackbits is slow along this axis
@@ -122,7 +128,7 @@ class ByItem:
         return self._fold(rows, 0)
 
     def _fold(self, values: NDArray[Any], missing: int) -> NDArray[np.float32]:
-        """S * first half + second half along the last axis, `missing` standing in where the second is shorter."""
+        """Return S * first half + second half along the last axis; `missing` fills up a shorter second half."""
         if not self._two_at_once:
             return values.astype(np.float32)
         half = -(-values.shape[-1] // 2)
@@ -132,7 +138,7 @@ class ByItem:
         return folded
 
     def _histogram(self, keys: NDArray[np.int32]) -> NDArray[np.int64]:
-        """(keys,) how often each occurs."""
+        """Return (keys,), how often each occurs."""
         if not self._two_at_once:
             return _bincount(keys, self._keys)
         pairs = _bincount(keys, self._stride**2).reshape(self._stride, self._stride)
@@ -141,7 +147,7 @@ class ByItem:
 
 
 def _bincount(keys: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-    """numpy.bincount; torch's where it is loaded, which takes int32 as it is and two thirds of the time."""
+    """Count by numpy, or by torch where it is loaded: that takes int32 directly, and two thirds of the time."""
     torch = sys.modules.get("torch")
     if torch is None:
         return np.bincount(keys, minlength=size)
@@ -150,5 +156,5 @@ def _bincount(keys: NDArray[np.int32], size: int) -> NDArray[np.int64]:
 
 
 def queries_at_a_time(pairing: Pairing) -> int:
-    """As many queries as may hold a row of grades each."""
+    """Return how many queries to count at a time, so that a row of grades for each fits in memory."""
     return max(1, min(_QUERIES, _GRADES // pairing.relevance.columns))

@@ -1,4 +1,4 @@
-"""How many items of each grade lie at each Hamming distance from each query: all that most metrics read.
+"""Count the items of each grade at each Hamming distance from each query: all that most metrics read.
 
 Distances take c + 1 values, so nothing needs sorting, and nothing of size queries x database exists beyond
 a block.
@@ -20,15 +20,19 @@ _THREADS_FROM = 1 << 28  # pairs from which a second thread is worth starting
 
 
 def count(pairing: Pairing, *, graded: bool = False, threads: int | None = None, device: str = "auto") -> Tally:
-    """(q, grades, c + 1) items of each grade at each distance from each distinct query.
+    """Return (q, grades, c + 1), the items of each grade at each distance from each distinct query.
 
-    Grades are 0 and 1, or all from 0 to the highest if `graded`.
+    Args:
+        pairing: queries and database.
+        graded: whether to count all grades from 0 to the highest; otherwise they are 0 and 1.
+        threads: that count; None for all cores.
+        device: as of `Ranking`.
     """
     q, n = len(pairing.query_codes), len(pairing.database_codes)
     grades = pairing.relevance.highest + 1 if graded else 2
     counter = _counter(pairing, grades, device)
     counts = np.zeros((q, grades, pairing.bits + 1), dtype=np.int64)
-    if q * n < _THREADS_FROM or not isinstance(counter, ByItem):
+    if q * n < _THREADS_FROM or not counter.threaded:
         threads = 1
     threads = threads or _cores()
     rounds = -(-q // (threads * counter.step))
@@ -42,30 +46,30 @@ def count(pairing: Pairing, *, graded: bool = False, threads: int | None = None,
         for block in blocks:
             fill(block)
     else:
-        with ThreadPoolExecutor(threads) as pool:  # NumPy lets go of the interpreter while it counts
+        with ThreadPoolExecutor(threads) as pool:  # NumPy releases the interpreter while it counts
             list(pool.map(fill, blocks))
     return counts
 
 
 def _counter(pairing: Pairing, grades: int, device: str) -> Counter:
-    """By code where that is cheaper, else by item, on the GPU where there is one.
+    """Choose the cheaper counter: by code, or by item, on the GPU where there is one.
 
     Measured: a step of ByCode costs up to 4 of ByItem, and one over its groups, once for each kind of query, 1.
     """
     q, n = len(pairing.query_codes), len(pairing.database_codes)
     kinds = len(np.unique(pairing.query_kinds))
     codes, numbers = number_rows(as_words(pairing.database_codes))
-    # Groups come with a cost, and are rarely fewer than columns.
+    # To find the groups costs time, and there are rarely fewer than columns.
     if 4 * q * codes + kinds * pairing.relevance.columns <= q * n:
         by_code = ByCode(pairing, grades, codes, numbers)
         if 4 * q * codes + kinds * by_code.groups <= q * n:
             return by_code
-    on = _torch_device(device)
-    if on is None:
+    torch_device = _torch_device(device)
+    if torch_device is None:
         return ByItem(pairing, grades)
     from .torch_counter import OnDevice
 
-    return OnDevice(pairing, grades, on)
+    return OnDevice(pairing, grades, torch_device)
 
 
 def _cores() -> int:
@@ -73,7 +77,7 @@ def _cores() -> int:
 
 
 def _torch_device(device: str) -> str | None:
-    """The torch device to count on, or None for NumPy: torch is imported only where its device is asked for."""
+    """Return the torch device to count on, or None for NumPy: torch is imported only where a device is requested."""
     if device == "cpu":
         return None
     if device != "auto":

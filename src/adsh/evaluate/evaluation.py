@@ -1,14 +1,17 @@
-"""A model judged on queries it has not seen, in two columns, as plain figures that can be saved and compared.
+"""Evaluate a model on queries that it was not trained on, as plain figures that can be saved and compared.
 
-learned   the database codes as learned (V): a labelled database, which is ADSH's setting
-network   the database coded by the network: items that nobody labelled
-hashed    the database coded by the hash function of a method that has no network
+An evaluation has a column for each coding of the database:
+
+learned   the codes as learned (V): a labelled database, which is ADSH's setting
+network   codes by the network: unlabelled items
+hashed    codes by the hash function of a method that has no network
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hamming.bits import Codes, unpack
 from ..utils.arrays import unique_rows
-from .examples import Case, study
+from .examples import Case, case_study
 from .ranking import Ranking
 from .ties import Divisor
 
@@ -26,13 +29,13 @@ if TYPE_CHECKING:
 LEARNED, NETWORK, HASHED = "learned", "network", "hashed"
 COLUMNS = {LEARNED: "codes as learned", NETWORK: "codes by the network", HASHED: "codes by the hash function"}
 
-_CURVE = (1, 5, 10, 20, 50, *range(100, 2001, 100))  # places of the precision and recall curves
-_BLOCK = 1 << 18
+_CURVE = (1, 5, 10, 20, 50, *range(100, 2001, 100))  # k of the precision and recall curves
+_BLOCK = 1 << 18  # codes unpacked at a time
 
 
 @dataclass(frozen=True)
 class Column:
-    """All figures of queries against one coding of the database."""
+    """All metrics of the queries against one coding of the database."""
 
     map_expected: float  # in expectation over the orders of tied items
     map_stable: float  # ties in database order, for comparison with the literature
@@ -69,15 +72,16 @@ class Evaluation:
     cases: dict[str, list[Case]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dictionaries, lists and numbers."""
-        return asdict(self)
+        """Return plain dictionaries, lists and numbers."""
+        cases = {name: [case.to_json() for case in shown] for name, shown in self.cases.items()}
+        return {**asdict(self), "cases": cases}
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Evaluation:
-        """What `to_json` gave."""
+        """Return the evaluation that `to_json` gave."""
         try:
             columns = {name: Column(**column) for name, column in saved["columns"].items()}
-            cases = {name: [Case.from_json(case) for case in study] for name, study in saved["cases"].items()}
+            cases = {name: [Case.from_json(case) for case in shown] for name, shown in saved["cases"].items()}
             return cls(**{**saved, "columns": columns, "cases": cases})
         except (KeyError, TypeError, AttributeError) as problem:
             raise InputError(
@@ -96,11 +100,54 @@ def evaluate_codes(
     divisor: Divisor = "retrieved",
     relevance: Any = None,
 ) -> Column:
-    """One column: queries against one coding of the database, by labels or by a given relevance matrix."""
+    """Evaluate queries against one coding of the database.
+
+    Args:
+        query_codes: packed, one a query.
+        database_codes: packed, one an item.
+        query_labels: in any form that `LabelSets.of` takes.
+        database_labels: the same for the database.
+        bits: the code length.
+        k: MAP and NDCG over the first k; over the whole ranking unless given.
+        divisor: of the average precision at k: "retrieved" or "min", see `mean_average_precision`.
+        relevance: a (queries, database) matrix of grades, instead of labels.
+    """
     ranking = Ranking(
         query_codes, database_codes, query_labels, database_labels, bits=bits, relevance=relevance, graded=True
     )
     return _column(ranking, database_codes, k, divisor)
+
+
+class EvaluationOptions(TypedDict, total=False):
+    """What `evaluate_model` and `evaluate_codings` also take.
+
+    k          MAP and NDCG over the first k; over the whole ranking unless given
+    divisor    of the average precision at k: "retrieved" (the default) or "min", see `mean_average_precision`
+    cases      how many queries are shown with their ten nearest; 5 unless given
+    seed       draws these queries; 0 unless given
+    """
+
+    k: int | None
+    divisor: Divisor
+    cases: int
+    seed: int
+
+
+class _CodingOptions(EvaluationOptions, total=False):
+    about: dict[str, Any] | None
+    history: list[dict[str, float]] | None
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The options with their defaults."""
+
+    k: int | None = None
+    divisor: Divisor = "retrieved"
+    cases: int = 5
+    seed: int = 0
+    about: dict[str, Any] | None = None
+    history: list[dict[str, float]] | None = None
 
 
 def evaluate_model(
@@ -111,23 +158,32 @@ def evaluate_model(
     database_labels: Any,
     *,
     name: str | None = None,
-    k: int | None = None,
-    divisor: Divisor = "retrieved",
-    cases: int = 5,
-    seed: int = 0,
     about: dict[str, Any] | None = None,
+    **options: Unpack[EvaluationOptions],
 ) -> Evaluation:
-    """Both columns of a fitted model; `database` and its labels are those it was fitted on, in that order.
+    """Evaluate a trained model in two columns: database codes as learned, and as the model encodes new items.
 
-    `cases` queries, drawn by `seed`, are shown with their ten nearest.
+    Args:
+        model: what to evaluate.
+        queries: items that it was not trained on.
+        query_labels: in any form that `LabelSets.of` takes.
+        database: the items that it was trained on, in that order.
+        database_labels: of these items.
+        name: the name of the evaluation; method, network and bits unless given.
+        about: what else to say of the run, by name.
+        **options: k, divisor, cases and seed: see `EvaluationOptions`.
+
+    Raises:
+        InputError: the database is not the one that the model was trained on.
     """
+    _check_options("evaluate_model", options, ())
     codes = model.database_codes_
     if len(database) != len(codes):
         raise InputError(
             f"database has {len(database)} items, but the model was fitted on {len(codes)}: "
             "evaluate on the database it was fitted on"
         )
-    parts, run = _about(model)
+    name_parts, run = _describe(model)
     return evaluate_codings(
         model.encode(queries),
         {LEARNED: codes, coded_by(model): model.encode_database(database)},
@@ -136,23 +192,20 @@ def evaluate_model(
         database,
         database_labels,
         bits=model.bits,
-        name=name or ", ".join(parts),
-        k=k,
-        divisor=divisor,
-        cases=cases,
-        seed=seed,
+        name=name or ", ".join(name_parts),
         about={**run, **(about or {})},
         history=[dict(record) for record in model.history_],
+        **options,
     )
 
 
 def coded_by(model: HashModel) -> str:
-    """The column of a database that the model codes as it codes queries."""
+    """Return the column of a database that the model encodes as it encodes queries."""
     return HASHED if model.network_name is None else NETWORK
 
 
-def _about(model: HashModel) -> tuple[list[str], dict[str, Any]]:
-    """What a model is called, part by part, and how it came about."""
+def _describe(model: HashModel) -> tuple[list[str], dict[str, Any]]:
+    """Return the parts of a model's name, and how it was trained."""
     method = "ADSH" if model.name == "adsh" else model.name + "_d" * model.use_full_database
     run: dict[str, Any] = {"seed": model.seed, "device": str(model.device_)}
     network = model.network_name
@@ -172,33 +225,55 @@ def evaluate_codings(
     *,
     bits: int,
     name: str,
-    k: int | None = None,
-    divisor: Divisor = "retrieved",
-    cases: int = 5,
-    seed: int = 0,
-    about: dict[str, Any] | None = None,
-    history: list[dict[str, float]] | None = None,
+    **options: Unpack[_CodingOptions],
 ) -> Evaluation:
-    """A column for each coding of the database, by its name in COLUMNS."""
-    columns, studies, without = {}, {}, 0
+    """Evaluate codes of the queries against several codings of the database.
+
+    Args:
+        query_codes: packed, one a query.
+        codings: packed codes of the database, by the names of `COLUMNS`.
+        queries: the items, to show some of them.
+        query_labels: in any form that `LabelSets.of` takes.
+        database: the items of the database, to show some of them.
+        database_labels: of these items.
+        bits: the code length.
+        name: the name of the evaluation.
+        **options: `about`, what was run, by name; `history`, the records of training; and those of
+            `EvaluationOptions`.
+
+    Returns:
+        An evaluation with a column for each coding.
+    """
+    _check_options("evaluate_codings", options, ("about", "history"))
+    chosen = _Options(**options)
+    columns, cases, without = {}, {}, 0
     for column, codes in codings.items():
         ranking = Ranking(query_codes, codes, query_labels, database_labels, bits=bits, graded=True)
-        columns[column] = _column(ranking, codes, k, divisor)
+        columns[column] = _column(ranking, codes, chosen.k, chosen.divisor)
         without = ranking.without_relevant
-        studies[column] = study(query_codes, codes, query_labels, database_labels, queries, database, cases, seed)
+        cases[column] = case_study(
+            query_codes, codes, query_labels, database_labels, queries, database, chosen.cases, chosen.seed
+        )
     return Evaluation(
         name=name,
         bits=bits,
         queries=len(query_codes),
         database=len(database),
         without_relevant=without,
-        k=None if k is None else int(k),
-        divisor=divisor,
+        k=None if chosen.k is None else int(chosen.k),
+        divisor=chosen.divisor,
         columns=columns,
-        about=about or {},
-        history=history or [],
-        cases=studies,
+        about=chosen.about or {},
+        history=chosen.history or [],
+        cases=cases,
     )
+
+
+def _check_options(function: str, options: Mapping[str, Any], more: tuple[str, ...]) -> None:
+    """Raise what Python raises for a keyword that a function does not have."""
+    for name in options:
+        if name not in EvaluationOptions.__annotations__ and name not in more:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
 def _column(ranking: Ranking, database_codes: Codes, k: int | None, divisor: Divisor) -> Column:
@@ -228,14 +303,17 @@ def _column(ranking: Ranking, database_codes: Codes, k: int | None, divisor: Div
 
 
 def bit_statistics(codes: Codes, bits: int) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """(c,) share of +1 of each bit, (c, c) their correlation (0 for a bit that never varies), distinct codes."""
+    """Return (c,) the share of +1 of each bit, (c, c) their correlation, and the number of distinct codes.
+
+    The correlation with a bit that never varies is 0.
+    """
     rows, _, counts = unique_rows(codes)
     n = counts.sum()
     sums, products = np.zeros(bits), np.zeros((bits, bits))
     for start in range(0, len(rows), _BLOCK):
-        part, weight = unpack(rows[start : start + _BLOCK], bits).astype(np.float64), counts[start : start + _BLOCK]
-        sums += weight @ part
-        products += (part * weight[:, None]).T @ part
+        block, weight = unpack(rows[start : start + _BLOCK], bits).astype(np.float64), counts[start : start + _BLOCK]
+        sums += weight @ block
+        products += (block * weight[:, None]).T @ block
     mean = sums / n
     deviation = np.sqrt(np.maximum(1 - mean**2, 0.0))
     scale = np.where(deviation > 1e-12, 1 / np.maximum(deviation, 1e-12), 0.0)

@@ -32,7 +32,7 @@ __all__ = [
 
 
 class Options(TypedDict, total=False):
-    """What every metric also takes, and hands to `Ranking`."""
+    """What every metric also takes, and passes to `Ranking`."""
 
     relevance: Any
     device: str
@@ -51,10 +51,19 @@ def mean_average_precision(
     divisor: Divisor = "retrieved",
     **options: Unpack[Options],
 ) -> float:
-    """The mean over the queries of the average precision of the first k, or of the whole ranking.
+    """Return the mean over the queries of the average precision of the first k, or of the whole ranking.
 
-    The sum of precisions is divided by the relevant items among the first k ("retrieved", as the published
-    programs do) or by the smaller of k and the relevant items there are ("min").
+    Args:
+        query_codes: packed, (queries, ceil(bits / 8)).
+        database_codes: packed, (database, ceil(bits / 8)).
+        query_labels: in any form that `LabelSets.of` takes.
+        database_labels: the same for the database.
+        bits: the code length.
+        k: of the first k; of the whole ranking unless given.
+        ties: "expected", the expectation over all orders of tied items, or "stable", in database order.
+        divisor: what the sum of precisions is divided by: the relevant items among the first k ("retrieved", as the
+            published programs do), or the smaller of k and all relevant items ("min").
+        **options: relevance, device and threads, as of `Ranking`.
     """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.mean_average_precision(k=k, ties=ties, divisor=divisor)
@@ -72,7 +81,7 @@ def average_precisions(
     divisor: Divisor = "retrieved",
     **options: Unpack[Options],
 ) -> Floats:
-    """(queries,) what `mean_average_precision` is the mean of."""
+    """Return (queries,), the average precision of each query; the arguments are those of `mean_average_precision`."""
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.average_precisions(k=k, ties=ties, divisor=divisor)
 
@@ -88,7 +97,10 @@ def average_precision_bounds(
     divisor: Divisor = "retrieved",
     **options: Unpack[Options],
 ) -> tuple[float, float]:
-    """The lowest and the highest mean average precision that any order inside the ties gives."""
+    """Return the lowest and the highest mean average precision over all orders inside the ties.
+
+    The arguments are those of `mean_average_precision`.
+    """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.average_precision_bounds(k=k, divisor=divisor)
 
@@ -104,7 +116,10 @@ def precision_at(
     ties: Ties = "expected",
     **options: Unpack[Options],
 ) -> Floats:
-    """(len(ks),) mean share of the first k that is relevant; k beyond the database means all of it."""
+    """Return (len(ks),), the mean share of the first k that is relevant; k beyond the database means all of it.
+
+    The other arguments are those of `mean_average_precision`.
+    """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.precision_at(ks, ties=ties)
 
@@ -120,7 +135,10 @@ def recall_at(
     ties: Ties = "expected",
     **options: Unpack[Options],
 ) -> Floats:
-    """(len(ks),) mean share of a query's relevant items that is among the first k."""
+    """Return (len(ks),), the mean share of a query's relevant items that is among the first k.
+
+    The other arguments are those of `mean_average_precision`.
+    """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.recall_at(ks, ties=ties)
 
@@ -135,10 +153,11 @@ def precision_recall_by_radius(
     empty: Empty = "zero",
     **options: Unpack[Options],
 ) -> RadiusCurve:
-    """Precision, recall and items returned by looking up all items within each Hamming radius 0..bits.
+    """Return precision, recall and items returned by looking up all items within each Hamming radius 0..bits.
 
     A look-up that returns nothing has no precision: it counts 0 ("zero"), 1 ("one"), or is left out of the
-    mean ("skip"; NaN where all are empty). Its recall is 0.
+    mean ("skip"; NaN where all are empty). Its recall is 0. The other arguments are those of
+    `mean_average_precision`.
     """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.precision_recall_by_radius(empty=empty)
@@ -156,9 +175,10 @@ def ndcg_at(
     ties: Ties = "expected",
     **options: Unpack[Options],
 ) -> float:
-    """Mean normalised discounted cumulative gain of the first k; an item's grade is the labels it shares.
+    """Return the mean normalised discounted cumulative gain of the first k; a grade is the number of labels shared.
 
-    The gain of grade g is 2**g - 1 ("exponential") or g ("linear").
+    The gain of grade g is 2**g - 1 ("exponential") or g ("linear"). The other arguments are those of
+    `mean_average_precision`.
     """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.ndcg_at(k, gain=gain, ties=ties)

@@ -15,7 +15,7 @@ from .ties import Divisor, discounts
 
 
 def rankings(pairing: Pairing) -> Iterator[Grades]:
-    """For each distinct query, the grades of all items in a stable order by distance."""
+    """Yield for each distinct query the grades of all items in a stable order by distance."""
     columns, relevance = CodeColumns(pairing.database_codes), pairing.relevance
     distances, scratch = np.empty(len(columns), dtype=columns.distance_type), columns.scratch()
     for words, kind in zip(as_words(pairing.query_codes), pairing.query_kinds, strict=True):
@@ -25,19 +25,19 @@ def rankings(pairing: Pairing) -> Iterator[Grades]:
 
 
 def average_precision(grades: Grades, k: int, divisor: Divisor) -> float:
-    """Average precision of the first k."""
+    """Return the average precision of the first k."""
     places = np.flatnonzero(grades[:k]) + 1
     by = len(places) if divisor == "retrieved" else min(k, np.count_nonzero(grades))
     return float((np.arange(1, len(places) + 1) / places).sum() / max(by, 1))
 
 
 def relevant_in_first(grades: Grades, ks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many of the first k are relevant, for each k."""
+    """Return how many of the first k are relevant, for each k."""
     return np.searchsorted(np.flatnonzero(grades), ks)
 
 
 def ndcg(gains: NDArray[np.float64], k: int) -> float:
-    """Discounted cumulative gain of the first k, over that of the best order."""
+    """Return the discounted cumulative gain of the first k, divided by that of the best order."""
     weights = np.diff(discounts(k))
     ideal = np.sort(gains)[::-1][:k] @ weights
     return float(gains[:k] @ weights / ideal) if ideal > 0 else 0.0

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing beside it: light and dark, phone to desktop, and paper."""
+"""The report as one self-contained HTML page: light and dark, for phones, desktops and print."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ def page(
     table: tuple[Sequence[str], list[tuple[str, ...]]],
     figures: dict[str, tuple[str, str]],
 ) -> str:
-    """The page; `figures` are name -> (caption, svg)."""
+    """Return the page.
+
+    Args:
+        title: of the page.
+        evaluations: what it reports.
+        table: headings and rows.
+        figures: caption and svg, by name.
+    """
     style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     parts = [
         "<!doctype html>",
@@ -54,12 +61,12 @@ def _subtitle(evaluations: Sequence[Evaluation]) -> str:
 
 def _cards(evaluation: Evaluation) -> str:
     cards = []
-    told = {
+    captions = {
         LEARNED: "codes as learned",
         NETWORK: "database coded by the network",
         HASHED: "database coded as queries are",
     }
-    for name, words in told.items():
+    for name, words in captions.items():
         if name in evaluation.columns:
             cards.append((f"{evaluation.columns[name].map_expected:.4f}", f"MAP, {words}"))
     first = next(iter(evaluation.columns.values()))
@@ -69,8 +76,8 @@ def _cards(evaluation: Evaluation) -> str:
     cards.append((f"{first.distinct_codes:,}", f"distinct {learned}codes for {evaluation.database:,} items"))
     if "training_seconds" in evaluation.about:
         cards.append((f"{evaluation.about['training_seconds']:,.1f} s", "of training"))
-    made = (f'<div class="card"><b>{escape(number)}</b><span>{escape(words)}</span></div>' for number, words in cards)
-    return f'<div class="cards">{"".join(made)}</div>'
+    html = (f'<div class="card"><b>{escape(number)}</b><span>{escape(words)}</span></div>' for number, words in cards)
+    return f'<div class="cards">{"".join(html)}</div>'
 
 
 def _table(headings: Sequence[str], rows: list[tuple[str, ...]]) -> str:
@@ -98,7 +105,14 @@ def _reading(evaluations: Sequence[Evaluation]) -> str:
 
 
 def figure_in_html(name: str, caption: str, svg: str, *, wide: bool) -> str:
-    """A figure with its caption; a wide one has a row to itself."""
+    """Return a figure with its caption; a wide one has a row to itself.
+
+    Args:
+        name: becomes its class.
+        caption: below it.
+        svg: the figure.
+        wide: whether it has a row to itself.
+    """
     kind = f"{name} wide" if wide else name
     return f'<figure class="{kind}">{svg}<figcaption>{escape(caption)}</figcaption></figure>'
 
@@ -120,7 +134,7 @@ def _cases(evaluations: Sequence[Evaluation]) -> str:
 
 
 def case_in_html(case: Case) -> str:
-    """A query and what it found, in a row."""
+    """Return a query and its nearest items, in a row."""
     found = "".join(_item(shown, f'<span class="distance">at {shown.distance}</span>') for shown in case.found)
     query = _item(case.query, '<span class="distance">query</span>', kind="query")
     return f'<div class="case">{query}<div class="found">{found}</div></div>'
@@ -129,11 +143,11 @@ def case_in_html(case: Case) -> str:
 def _item(shown: Shown, below: str, kind: str = "") -> str:
     wrong = "" if shown.relevant else "wrong"
     words = escape(shown.label)
-    picture = f'<img src="{shown.picture}" alt="{words}">' if shown.picture else ""
+    image = f'<img src="{shown.image}" alt="{words}">' if shown.image else ""
     cross = "" if shown.relevant else "✕ "
-    plain = "" if shown.picture else "plain"
+    plain = "" if shown.image else "plain"
     classes = " ".join(part for part in ("item", kind, wrong, plain) if part)
-    return f'<div class="{classes}">{picture}<span class="label" title="{words}">{cross}{words}</span>{below}</div>'
+    return f'<div class="{classes}">{image}<span class="label" title="{words}">{cross}{words}</span>{below}</div>'
 
 
 def _about(evaluation: Evaluation) -> str:

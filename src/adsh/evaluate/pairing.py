@@ -1,4 +1,4 @@
-"""Queries set against a database: what is counted and ranked."""
+"""Queries and a database: what is counted and ranked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .relevance import Relevance
 
 @dataclass(frozen=True)
 class Pairing:
-    """Codes of queries and database, and who is relevant to whom. Queries of one code and kind are held once."""
+    """Codes of queries and database, and which items are relevant. Equal queries of one kind are stored once."""
 
     query_codes: Codes  # (q, bytes) of the distinct queries, those of one kind side by side
     query_kinds: Ids  # (q,)
@@ -25,7 +25,7 @@ class Pairing:
 
     @classmethod
     def of(cls, query_codes: Codes, database_codes: Codes, relevance: Relevance, bits: int) -> Pairing:
-        """Merges equal queries: they have the same ranking, and so the same metrics."""
+        """Merge equal queries: they have the same ranking, and so the same metrics."""
         kinds = relevance.query_kinds
         count, places = number_rows(np.column_stack([kinds.astype(np.uint64), as_words(query_codes)]))
         first = np.empty(count, dtype=np.int64)

@@ -1,6 +1,6 @@
 """The figures of a report, for one evaluation or several overlaid. Needs the extra `plot`.
 
-Colour tells evaluations apart, the line tells columns apart: solid for learned codes, dashed for the network's.
+Each evaluation has a color; the line style is that of the column: solid for learned codes, dashed for the network's.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK = "#010203"  # text and axes; the page replaces it by the reader's text colour
-COLOURS = ("#2f7ed8", "#e08214", "#1a9e77", "#d6448c", "#7d6bd0", "#a6761d", "#5aa9c7", "#888888")
-SIMILAR, DISSIMILAR = COLOURS[2], COLOURS[3]
+INK = "#010203"  # text and axes; the page replaces it by the text color of the reader
+COLORS = ("#2f7ed8", "#e08214", "#1a9e77", "#d6448c", "#7d6bd0", "#a6761d", "#5aa9c7", "#888888")
+SIMILAR, DISSIMILAR = COLORS[2], COLORS[3]
 
-_WIDTHS = {"-": 2.8, "--": 1.3}  # both are seen where they coincide
+_WIDTHS = {"-": 2.8, "--": 1.3}  # so that both are visible where they coincide
 
 _STYLE: Any = {
     "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
@@ -38,18 +38,18 @@ _STYLE: Any = {
 
 
 def figures(evaluations: Sequence[Evaluation]) -> dict[str, tuple[str, Figure]]:
-    """Every figure these evaluations have the figures for: name -> (caption, figure)."""
-    made: dict[str, tuple[str, Figure]] = {}
+    """Return caption and figure by name: every figure that these evaluations have the values for."""
+    drawn: dict[str, tuple[str, Figure]] = {}
     with style():
         for name, caption, draw in _FIGURES:
             figure = draw(evaluations)
             if figure is not None:
-                made[name] = (caption, figure)
-    return made
+                drawn[name] = (caption, figure)
+    return drawn
 
 
 def map_by_bits(evaluations: Sequence[Evaluation]) -> Figure | None:
-    """MAP against code length, a line for each group of evaluations that differ in length only."""
+    """Draw MAP against code length, a line for each group of evaluations that differ in length only."""
     groups: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
         groups.setdefault(_without_bits(evaluation), []).append(evaluation)
@@ -57,7 +57,7 @@ def map_by_bits(evaluations: Sequence[Evaluation]) -> Figure | None:
     if len(lengths) < 2:
         return None
     figure, (axes,) = _canvas(1)
-    for (name, group), colour in zip(groups.items(), _colours(len(groups)), strict=True):
+    for (name, group), color in zip(groups.items(), _colors(len(groups)), strict=True):
         for column in COLUMNS:
             points: dict[int, list[float]] = {}
             for evaluation in group:
@@ -66,44 +66,44 @@ def map_by_bits(evaluations: Sequence[Evaluation]) -> Figure | None:
             if points:
                 bits = sorted(points)
                 means = [float(np.mean(points[b])) for b in bits]
-                axes.plot(bits, means, "o-" if column == LEARNED else "o--", color=colour, label=f"{name}, {column}")
+                axes.plot(bits, means, "o-" if column == LEARNED else "o--", color=color, label=f"{name}, {column}")
     axes.set(xlabel="bits", ylabel="MAP", xticks=lengths)
     _legend(axes)
     return figure
 
 
 def precision_at_k(evaluations: Sequence[Evaluation]) -> Figure | None:
-    """Share of relevant items among the first k."""
+    """Draw the share of relevant items among the first k."""
     figure, (axes,) = _canvas(1)
-    for label, colour, line, column, _ in _series(evaluations):
-        axes.plot(column.ks, column.precision, line, color=colour, label=label, linewidth=_WIDTHS[line])
+    for label, color, line, column, _ in _series(evaluations):
+        axes.plot(column.ks, column.precision, line, color=color, label=label, linewidth=_WIDTHS[line])
     axes.set(xlabel="items returned, k", ylabel="precision")
     _legend(axes)
     return figure
 
 
 def precision_recall(evaluations: Sequence[Evaluation]) -> Figure | None:
-    """Hash look-up: a point for each Hamming radius."""
+    """Draw precision and recall of hash look-ups, a point for each Hamming radius."""
     figure, (axes,) = _canvas(1)
-    for label, colour, line, column, _ in _series(evaluations):
+    for label, color, line, column, _ in _series(evaluations):
         points = (column.radius_recall, column.radius_precision)
-        axes.plot(*points, "o" + line, color=colour, label=label, markersize=3, linewidth=_WIDTHS[line])
+        axes.plot(*points, "o" + line, color=color, label=label, markersize=3, linewidth=_WIDTHS[line])
     axes.set(xlabel="recall", ylabel="precision", xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
     _legend(axes)
     return figure
 
 
 def hamming_histograms(evaluations: Sequence[Evaluation]) -> Figure | None:
-    """How far apart similar and dissimilar pairs are, each as a share of its own kind."""
+    """Draw the distances of similar and of dissimilar pairs, each as a share of its own kind."""
     series = list(_series(evaluations))
     overlaid = len(evaluations) > 1
     columns = [name for name in COLUMNS if any(name in evaluation.columns for evaluation in evaluations)]
     figure, panels = _canvas(len(columns))
     for name, axes in zip(columns, panels, strict=True):
-        for _, colour, _, column, (evaluation, column_name) in series:
+        for _, color, _, column, (evaluation, column_name) in series:
             if column_name != name:
                 continue
-            far = np.arange(evaluation.bits + 1) / (evaluation.bits if overlaid else 1)
+            distances = np.arange(evaluation.bits + 1) / (evaluation.bits if overlaid else 1)
             for kind, pairs, own in (
                 ("similar", column.similar_pairs, SIMILAR),
                 ("dissimilar", column.dissimilar_pairs, DISSIMILAR),
@@ -111,9 +111,9 @@ def hamming_histograms(evaluations: Sequence[Evaluation]) -> Figure | None:
                 share = np.array(pairs) / max(sum(pairs), 1)
                 if overlaid:
                     dash = "-" if kind == "similar" else ":"
-                    axes.plot(far, share, dash, color=colour, label=f"{evaluation.name}, {kind}")
+                    axes.plot(distances, share, dash, color=color, label=f"{evaluation.name}, {kind}")
                 else:
-                    axes.bar(far, share, width=0.9, color=own, alpha=0.65, label=kind)
+                    axes.bar(distances, share, width=0.9, color=own, alpha=0.65, label=kind)
         distance = "Hamming distance / bits" if overlaid else "Hamming distance"
         axes.set(title=COLUMNS[name], xlabel=distance, ylabel="share of pairs")
         axes.set_ylim(top=1.25 * axes.get_ylim()[1])  # room for the legend above the curves
@@ -122,12 +122,10 @@ def hamming_histograms(evaluations: Sequence[Evaluation]) -> Figure | None:
 
 
 def bit_balance(evaluations: Sequence[Evaluation]) -> Figure | None:
-    """Share of +1 of each bit: a half is balanced."""
+    """Draw the share of +1 of each bit: a half is balanced."""
     figure, (axes,) = _canvas(1)
-    for label, colour, line, column, _ in _series(evaluations):
-        axes.plot(
-            range(1, len(column.balance) + 1), column.balance, "o" + line, color=colour, label=label, markersize=3
-        )
+    for label, color, line, column, _ in _series(evaluations):
+        axes.plot(range(1, len(column.balance) + 1), column.balance, "o" + line, color=color, label=label, markersize=3)
     axes.axhline(0.5, color="#808080", linewidth=0.8)
     axes.set(xlabel="bit", ylabel="share of +1", ylim=(-0.03, 1.03))
     _legend(axes)
@@ -135,7 +133,7 @@ def bit_balance(evaluations: Sequence[Evaluation]) -> Figure | None:
 
 
 def bit_correlation(evaluations: Sequence[Evaluation]) -> Figure | None:
-    """Correlation between bits over the database, a panel a coding; at most twelve."""
+    """Draw the correlation between bits over the database, a panel for each coding; at most twelve."""
     series = list(_series(evaluations))[:12]
     figure, panels = _canvas(len(series), square=True)
     for (label, _, _, column, _), axes in zip(series, panels, strict=True):
@@ -150,11 +148,11 @@ def bit_correlation(evaluations: Sequence[Evaluation]) -> Figure | None:
 
 
 def items_returned(evaluations: Sequence[Evaluation]) -> Figure | None:
-    """Hash look-up: how many items a query gets back within each radius."""
+    """Draw how many items a hash look-up returns within each radius."""
     figure, (axes,) = _canvas(1)
-    for label, colour, line, column, _ in _series(evaluations):
+    for label, color, line, column, _ in _series(evaluations):
         returned = column.radius_returned
-        axes.plot(range(len(returned)), returned, line, color=colour, label=label, linewidth=_WIDTHS[line])
+        axes.plot(range(len(returned)), returned, line, color=color, label=label, linewidth=_WIDTHS[line])
     axes.set(xlabel="Hamming radius", ylabel="items returned")
     axes.set_ylim(bottom=0)
     _legend(axes)
@@ -162,12 +160,12 @@ def items_returned(evaluations: Sequence[Evaluation]) -> Figure | None:
 
 
 def loss_by_iteration(evaluations: Sequence[Evaluation]) -> Figure | None:
-    """The objective after each outer iteration."""
+    """Draw the objective after each outer iteration."""
     return _by_iteration(evaluations, "loss", "loss a pair, J / (m n)")
 
 
 def rows_by_iteration(evaluations: Sequence[Evaluation]) -> Figure | None:
-    """Distinct rows of the code table after each outer iteration."""
+    """Draw the distinct rows of the code table after each outer iteration."""
     return _by_iteration(evaluations, "rows", "rows of the code table")
 
 
@@ -176,10 +174,10 @@ def _by_iteration(evaluations: Sequence[Evaluation], key: str, words: str) -> Fi
     if not trained:
         return None
     figure, (axes,) = _canvas(1)
-    for evaluation, colour in zip(trained, _colours(len(trained)), strict=True):
+    for evaluation, color in zip(trained, _colors(len(trained)), strict=True):
         steps = [record["outer"] for record in evaluation.history]
         values = [record[key] for record in evaluation.history]
-        axes.plot(steps, values, "o-" if len(steps) == 1 else "-", color=colour, label=evaluation.name)
+        axes.plot(steps, values, "o-" if len(steps) == 1 else "-", color=color, label=evaluation.name)
     axes.set(xlabel="outer iteration", ylabel=words)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(bottom=0)
@@ -210,12 +208,12 @@ _FIGURES: tuple[tuple[str, str, Callable[[Sequence[Evaluation]], Any]], ...] = (
 
 
 def _series(evaluations: Sequence[Evaluation]) -> Iterator[tuple[str, str, str, Column, tuple[Evaluation, str]]]:
-    """(label, colour, line, column, (evaluation, column's name)) of each column of each evaluation."""
-    for evaluation, colour in zip(evaluations, _colours(len(evaluations)), strict=True):
+    """Yield (label, color, line, column, (evaluation, column's name)) for each column of each evaluation."""
+    for evaluation, color in zip(evaluations, _colors(len(evaluations)), strict=True):
         for name, column in evaluation.columns.items():
-            alone = len(evaluations) == 1
-            label = COLUMNS[name] if alone else f"{evaluation.name}, {name}"
-            shade = colour if not alone or name == LEARNED else COLOURS[1]
+            single = len(evaluations) == 1
+            label = COLUMNS[name] if single else f"{evaluation.name}, {name}"
+            shade = color if not single or name == LEARNED else COLORS[1]
             yield label, shade, "-" if name == LEARNED else "--", column, (evaluation, name)
 
 
@@ -223,8 +221,8 @@ def _without_bits(evaluation: Evaluation) -> str:
     return evaluation.name.replace(f", {evaluation.bits} bits", "").replace(f" {evaluation.bits} bits", "")
 
 
-def _colours(count: int) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in range(count)]
+def _colors(count: int) -> list[str]:
+    return [COLORS[i % len(COLORS)] for i in range(count)]
 
 
 def _legend(axes: Axes) -> None:
@@ -254,7 +252,7 @@ def _canvas(panels: int, *, square: bool = False) -> tuple[Figure, list[Any]]:
 
 
 def style() -> Any:
-    """How figures look, as a context; an error that says what to install where there is no matplotlib."""
+    """Return the style of the figures, as a context; raise an error that says what to install without matplotlib."""
     try:
         import matplotlib
     except ModuleNotFoundError:
@@ -263,7 +261,7 @@ def style() -> Any:
 
 
 def as_svg(figure: Figure) -> str:
-    """The figure as an <svg> element for a page: it scales, and its ink is the page's text colour."""
+    """Return the figure as an <svg> element for a page: it scales, and its ink is the text color of the page."""
     buffer = io.StringIO()
     with style():
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
@@ -275,7 +273,7 @@ def as_svg(figure: Figure) -> str:
 
 
 def as_png(figure: Figure) -> bytes:
-    """The figure on white, for Markdown and for slides."""
+    """Return the figure as a PNG on white, for Markdown and for slides."""
     buffer = io.BytesIO()
     with style():
         figure.savefig(buffer, format="png", dpi=150, facecolor="white")

@@ -29,23 +29,31 @@ Gain = Literal["exponential", "linear"]
 
 @dataclass(frozen=True)
 class RadiusCurve:
-    """Hash look-up: what a query gets back within each Hamming radius 0..c, averaged over the queries."""
+    """Hash look-up: what a query returns within each Hamming radius 0..c, averaged over the queries."""
 
     radius: NDArray[np.int64]  # (c + 1,)
     precision: Floats
     recall: Floats
     returned: Floats  # items
-    empty: NDArray[np.int64]  # queries that get nothing back
+    empty: NDArray[np.int64]  # queries that return nothing
 
 
 class Ranking:
     """Queries ranked against a database, counted once at first use and then read by every metric.
 
-    Codes are packed, (n, ceil(bits / 8)). An item is relevant to a query where they share a label, or where
-    `relevance`, a (queries, database) matrix, dense or scipy-sparse, is above 0; its grade is the number of
-    labels shared, or that entry. With graded=True the counts also serve `ndcg_at`, which else counts anew.
-    `device` is "auto" for the GPU where torch is loaded and finds one, "cpu", or a torch device; `threads`
-    None means all cores.
+    An item is relevant to a query where they share a label, or where `relevance` is above 0; its grade is the number
+    of labels shared, or that entry.
+
+    Args:
+        query_codes: packed, (queries, ceil(bits / 8)).
+        database_codes: packed, (database, ceil(bits / 8)).
+        query_labels: in any form that `LabelSets.of` takes.
+        database_labels: the same for the database.
+        bits: the code length.
+        relevance: a (queries, database) matrix of grades, dense or scipy-sparse, instead of labels.
+        graded: whether to count by grade at once; otherwise `ndcg_at` counts again.
+        device: "auto" for the GPU where torch is loaded and finds one, "cpu", or a torch device.
+        threads: that count; None for all cores.
     """
 
     def __init__(
@@ -81,7 +89,7 @@ class Ranking:
 
     @property
     def pairs_by_distance(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(c + 1,) pairs of a query and a relevant item at each distance, and of a query and any other item."""
+        """(c + 1,) pairs of a query and a relevant item at each distance, and of a query and another item."""
         times = np.bincount(self._pairing.places, minlength=len(self._relevant))
         relevant = times @ self._relevant
         return relevant, times @ self._total - relevant
@@ -89,7 +97,10 @@ class Ranking:
     def average_precisions(
         self, *, k: int | None = None, ties: Ties = "expected", divisor: Divisor = "retrieved"
     ) -> Floats:
-        """(queries,) average precision of the first k, or of the whole ranking; see `mean_average_precision`."""
+        """Return (queries,), the average precision of the first k, or of the whole ranking.
+
+        See `mean_average_precision` for the arguments.
+        """
         _check_choice("divisor", divisor, Divisor)
         k = None if k is None else self._place(k)
         if _stable(ties):
@@ -100,33 +111,38 @@ class Ranking:
     def mean_average_precision(
         self, *, k: int | None = None, ties: Ties = "expected", divisor: Divisor = "retrieved"
     ) -> float:
-        """The mean of `average_precisions`: their sum of precisions is divided by the relevant items among the
-        first k ("retrieved") or by the smaller of k and the relevant items there are ("min").
+        """Return the mean average precision.
+
+        Args:
+            k: of the first k; of the whole ranking unless given.
+            ties: "expected", the expectation over all orders of tied items, or "stable", in database order.
+            divisor: what the sum of precisions is divided by: the relevant items among the first k ("retrieved"), or
+                the smaller of k and all relevant items ("min").
         """
         return float(self.average_precisions(k=k, ties=ties, divisor=divisor).mean())
 
     def average_precision_bounds(self, *, k: int | None = None, divisor: Divisor = "retrieved") -> tuple[float, float]:
-        """The lowest and highest mean average precision that any order inside the ties gives."""
+        """Return the lowest and the highest mean average precision over all orders inside the ties."""
         _check_choice("divisor", divisor, Divisor)
         k = None if k is None else self._place(k)
         low, high = expected.average_precision_bounds(self._total, self._relevant, k, divisor)
         return float(self._per_query(low).mean()), float(self._per_query(high).mean())
 
     def precision_at(self, ks: Sequence[int], *, ties: Ties = "expected") -> Floats:
-        """(len(ks),) mean share of the first k that is relevant; k beyond the database means all of it."""
+        """Return (len(ks),), the mean share of the first k that is relevant; k beyond the database means all of it."""
         places = np.array([self._place(k) for k in ks], dtype=np.int64)
         precision: Floats = self._hits(places, ties).mean(axis=0) / places
         return precision
 
     def recall_at(self, ks: Sequence[int], *, ties: Ties = "expected") -> Floats:
-        """(len(ks),) mean share of a query's relevant items that is among the first k."""
+        """Return (len(ks),), the mean share of a query's relevant items that is among the first k."""
         places = np.array([self._place(k) for k in ks], dtype=np.int64)
         all_relevant = self._per_query(self._relevant.sum(axis=1))
         recall: Floats = (self._hits(places, ties) / np.maximum(all_relevant, 1)[:, None]).mean(axis=0)
         return recall
 
     def precision_recall_by_radius(self, *, empty: Empty = "zero") -> RadiusCurve:
-        """Precision and recall of looking up all items within a Hamming radius, for each radius 0..c.
+        """Return precision and recall of looking up all items within a Hamming radius, for each radius 0..c.
 
         A look-up that returns nothing has no precision: it counts 0 ("zero"), 1 ("one"), or is left out of
         the mean ("skip"; NaN where all look-ups are empty). Its recall is 0.
@@ -134,10 +150,10 @@ class Ranking:
         _check_choice("empty", empty, Empty)
         returned = np.cumsum(self._total, axis=1)
         relevant = np.cumsum(self._relevant, axis=1)
-        nothing = returned == 0
-        precision = np.where(nothing, float(empty == "one"), relevant / np.maximum(returned, 1))
+        is_empty = returned == 0
+        precision = np.where(is_empty, float(empty == "one"), relevant / np.maximum(returned, 1))
         recall = relevant / np.maximum(relevant[:, -1:], 1)
-        empties = self._per_query(nothing).sum(axis=0)
+        empties = self._per_query(is_empty).sum(axis=0)
         counted = np.full(self.bits + 1, self.queries) - (empties if empty == "skip" else 0)
         return RadiusCurve(
             radius=np.arange(self.bits + 1),
@@ -148,14 +164,14 @@ class Ranking:
         )
 
     def ndcg_at(self, k: int, *, gain: Gain = "exponential", ties: Ties = "expected") -> float:
-        """Mean normalised discounted cumulative gain of the first k, by grade.
+        """Return the mean normalised discounted cumulative gain of the first k, by grade.
 
         The gain of grade g is 2**g - 1 ("exponential") or g ("linear"), the discount of place i 1 / log2(1 + i).
         """
         _check_choice("gain", gain, Gain)
         k = self._place(k)
         levels = np.arange(self._pairing.relevance.highest + 1, dtype=np.float64)
-        # NDCG does not depend on the scale of the gains: the highest is brought to 1, so that none overflows.
+        # NDCG does not depend on the scale of the gains: the highest is scaled to 1, so that none overflows.
         gains = np.exp2(levels - levels[-1]) - np.exp2(-levels[-1]) if gain == "exponential" else levels
         if _stable(ties):
             return float(self._in_order(lambda grades: ordered.ndcg(gains[grades], k)).mean())
@@ -177,21 +193,21 @@ class Ranking:
         return relevant
 
     def _tally(self, graded: bool = False) -> Tally:
-        """The counts, from the pass that has already been made where it serves."""
+        """Return the counts; those by grade are counted once more, if the first pass was without grades."""
         graded = graded or self._graded
         if graded not in self._counted:
             self._counted[graded] = count(self._pairing, graded=graded, threads=self._threads, device=self._device)
         return self._counted[graded]
 
     def _hits(self, places: NDArray[np.int64], ties: Ties) -> Floats:
-        """(queries, places) relevant items among the first k."""
+        """Return (queries, places), the relevant items among the first k."""
         if _stable(ties):
             return self._in_order(lambda grades: ordered.relevant_in_first(grades, places))
         hits = [expected.relevant_in_first(self._total, self._relevant, int(k)) for k in places]
         return self._per_query(np.stack(hits, axis=1) if hits else np.empty((len(self._relevant), 0)))
 
     def _in_order(self, metric: Callable[[Grades], Any]) -> Floats:
-        """A metric of each query's items in stable order."""
+        """Return a metric of each query's items in stable order."""
         values = [metric(grades) for grades in ordered.rankings(self._pairing)]
         return self._per_query(np.array(values, dtype=np.float64))
 
@@ -199,9 +215,11 @@ class Ranking:
         return values[self._pairing.places]
 
     def _place(self, k: int) -> int:
-        """k as given by the user, at most the database."""
+        """Return k as given by the user, at most the size of the database."""
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise InputError(f"k={k!r}: give a whole number from 1; k=None, where taken, means the whole database")
+            raise InputError(
+                f"k={k!r}: give a whole number from 1; k=None, where it is accepted, means the whole database"
+            )
         return min(int(k), self.database)
 
 

@@ -1,6 +1,6 @@
 """Which database items are relevant to a query, and how much: from labels, or from a given matrix.
 
-Either way the answer is a table with a row for each kind of query and a column for each kind of item. For
+Either way it is a table with a row for each kind of query and a column for each kind of item. For
 labels a kind is a label set (K of them, not n points); for a given matrix every query and item is its own.
 An entry is a grade: 0 is not relevant, and with labels the grade is the number of tags shared.
 """
@@ -30,7 +30,7 @@ class Relevance(Protocol):
     highest: int  # no grade is above it
 
     def grades(self, rows: NDArray[np.integer[Any]]) -> Grades:
-        """(len(rows), columns) grades of these kinds of query."""
+        """Return (len(rows), columns), the grades of these kinds of query."""
 
 
 class SharedLabels:
@@ -45,7 +45,7 @@ class SharedLabels:
         self.highest = max(1, min(most))
 
     def grades(self, rows: NDArray[np.integer[Any]]) -> Grades:
-        """(len(rows), columns) tags shared with each database set."""
+        """Return (len(rows), columns), the tags shared with each database set."""
         block: Grades = np.zeros((len(rows), self.columns), dtype=smallest_unsigned(self.highest + 1))
         for grades, row in zip(block, rows, strict=True):
             for tag in self._tags[self._starts[row] : self._starts[row + 1]]:
@@ -61,7 +61,7 @@ class GivenGrades:
         if hasattr(matrix, "tocsr"):
             self._matrix = matrix.tocsr()
             if not self._matrix.has_canonical_format:
-                self._matrix = self._matrix.copy()  # the user's own stays as it is
+                self._matrix = self._matrix.copy()  # the user's matrix is not changed
                 self._matrix.sum_duplicates()
         else:
             self._matrix = matrix.detach().cpu().numpy() if hasattr(matrix, "detach") else np.asanyarray(matrix)
@@ -76,12 +76,12 @@ class GivenGrades:
         self.highest = max(1, self._check())
 
     def grades(self, rows: NDArray[np.integer[Any]]) -> Grades:
-        """(len(rows), columns) these rows of the matrix."""
+        """Return (len(rows), columns), these rows of the matrix."""
         block = self._matrix[rows]
         return np.asarray(block.toarray() if hasattr(block, "toarray") else block).astype(np.uint8)
 
     def _check(self) -> int:
-        """The highest grade; refuses an entry that is no grade."""
+        """Return the highest grade; raise where an entry is no grade."""
         highest = 0
         step = max(1, _BLOCK // self.columns)
         for start in range(0, len(self.query_kinds), step):

@@ -1,4 +1,4 @@
-"""Evaluations as JSON, Markdown and one self-contained HTML page, from which several can be compared."""
+"""Write evaluations as JSON, Markdown and one self-contained HTML page, and read them back to compare several."""
 
 from __future__ import annotations
 
@@ -28,11 +28,16 @@ HEADINGS = ("model", "bits", "database", "MAP", "stable", "tie range", "NDCG", "
 def write_report(
     evaluations: Evaluation | Sequence[Evaluation], folder: str | Path, *, title: str | None = None
 ) -> Path:
-    """Writes the report of one evaluation, or of several overlaid, and gives the path of its page.
+    """Write the report of one evaluation, or of several overlaid; return the path of its page.
 
     Without matplotlib the report has no figures, and a warning says how to get them.
+
+    Args:
+        evaluations: one, or several.
+        folder: where report.json, report.md, report.html and figures/ go.
+        title: of the report; the name of the evaluation unless given.
     """
-    evaluations = [evaluations] if isinstance(evaluations, Evaluation) else _told_apart(evaluations)
+    evaluations = [evaluations] if isinstance(evaluations, Evaluation) else _distinct_names(evaluations)
     if not evaluations:
         raise InputError("there is no evaluation to report: give at least one")
     folder = Path(folder)
@@ -60,7 +65,7 @@ def write_report(
 
 
 def write_figures(evaluations: Sequence[Evaluation], folder: Path) -> None:
-    """Writes the figures alone, for `read_report`: no page, no cases with their pictures, nothing of this machine."""
+    """Write report.json alone, for `read_report`: without cases and their images, and without paths of this machine."""
     bare = [replace(one, cases={}, history=[], about=redact_paths(one.about)) for one in evaluations]
     (folder / JSON).write_text(_as_json(", ".join(one.name for one in bare), bare), encoding="utf-8")
 
@@ -72,7 +77,7 @@ def _as_json(title: str, evaluations: Sequence[Evaluation]) -> str:
 
 
 def read_report(folder: str | Path) -> list[Evaluation]:
-    """The evaluations of a report that was written before."""
+    """Return the evaluations of a report."""
     path = Path(folder) / JSON if Path(folder).is_dir() else Path(folder)
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
@@ -82,20 +87,29 @@ def read_report(folder: str | Path) -> list[Evaluation]:
     version = saved.get("format_version") if isinstance(saved, dict) else None
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise InputError(f"{path} has format version {version}, newer than this adsh reads: upgrade adsh")
-    whole = isinstance(version, int) and isinstance(saved.get("evaluations"), list)
-    if not whole or saved.get("format") != FORMAT:
-        raise InputError(f"{path} is not a whole report of adsh: give a folder with a {JSON}")
+    complete = isinstance(version, int) and isinstance(saved.get("evaluations"), list)
+    if not complete or saved.get("format") != FORMAT:
+        raise InputError(f"{path} is not a complete report of adsh: give a folder with a {JSON}")
     return [Evaluation.from_json(evaluation) for evaluation in saved["evaluations"]]
 
 
 def compare_reports(reports: Sequence[str | Path], folder: str | Path, *, title: str | None = None) -> Path:
-    """One report of all the evaluations of several, overlaid in the same figures and one table."""
+    """Write one report of all the evaluations of several, overlaid in the same figures and in one table.
+
+    Args:
+        reports: folders of reports, or their report.json.
+        folder: where the new report goes.
+        title: of the new report.
+
+    Returns:
+        The path of its page.
+    """
     evaluations = [evaluation for report in reports for evaluation in read_report(report)]
     return write_report(evaluations, folder, title=title)
 
 
 def table(evaluations: Sequence[Evaluation]) -> list[tuple[str, ...]]:
-    """A row for each column of each evaluation."""
+    """Return a row for each column of each evaluation."""
     rows: list[tuple[str, ...]] = []
     for evaluation in evaluations:
         for name, column in evaluation.columns.items():
@@ -116,25 +130,25 @@ def table(evaluations: Sequence[Evaluation]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _told_apart(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """The evaluations, those of one name told apart by what they differ in: bits, seed, or else a number."""
+def _distinct_names(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """Return the evaluations with distinct names: where some are equal, bits, seed or a number is added."""
     names = [evaluation.name for evaluation in evaluations]
     by_bits = [f", {evaluation.bits} bits" for evaluation in evaluations]
     by_seed = [f", seed {evaluation.about.get('seed')}" for evaluation in evaluations]
     for marks in (by_bits, by_seed):
         marked = set(zip(names, marks, strict=True))
-        often = Counter(name for name, _ in marked)  # how many marks each name comes with
-        names = [name + mark if often[name] > 1 else name for name, mark in zip(names, marks, strict=True)]
+        variants = Counter(name for name, _ in marked)  # how many marks each name comes with
+        names = [name + mark if variants[name] > 1 else name for name, mark in zip(names, marks, strict=True)]
     seen: Counter[str] = Counter()
-    apart = []
+    renamed = []
     for name, evaluation in zip(names, evaluations, strict=True):
         seen[name] += 1
-        apart.append(replace(evaluation, name=f"{name} ({seen[name]})" if names.count(name) > 1 else name))
-    return apart
+        renamed.append(replace(evaluation, name=f"{name} ({seen[name]})" if names.count(name) > 1 else name))
+    return renamed
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: NumPy's numbers as Python's, no NaN, and anything else in words."""
+    """Return a value as JSON has it: NumPy's numbers as Python's, None for NaN, and other objects as text."""
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -21,18 +21,24 @@ Divisor = Literal["retrieved", "min"]
 
 _EXACT = 16  # harmonic numbers up to here come from a table, those above from a series good to 1e-16
 _HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, _EXACT + 1))])
-_BLOCK = 1 << 20  # probabilities held at a time
+_BLOCK = 1 << 20  # probabilities in memory at a time
 
 
 def average_precision(total: Counts, relevant: Counts, k: int | None, divisor: Divisor) -> Floats:
-    """The expected average precision of the first k; 0 for a query without any relevant item.
+    """Return the expected average precision of the first k; 0 for a query without any relevant item.
 
-    `divisor` says what the sum of precisions is divided by: "retrieved", the relevant items among the first
-    k, which is random where k cuts a tie; or "min", the smaller of k and the relevant items there are.
+    Args:
+        total: (queries, distances) items.
+        relevant: (queries, distances) relevant items.
+        k: None for the whole ranking.
+        divisor: what the sum of precisions is divided by: "retrieved", the relevant items among the first k, which is
+            random where k cuts a tie; or "min", the smaller of k and all relevant items.
     """
     ties = _Ties(total, relevant, k)
-    sums, some = np.zeros_like(ties.n), ties.r > 0
-    sums[some] = _expected_sum(*(part[some] for part in (ties.above, ties.found, ties.n, ties.r, ties.taken)))
+    sums, has_relevant = np.zeros_like(ties.n), ties.r > 0
+    sums[has_relevant] = _expected_sum(
+        *(part[has_relevant] for part in (ties.above, ties.found, ties.n, ties.r, ties.taken))
+    )
     summed = sums.sum(axis=1)
     if k is None or divisor == "min":
         return _ratio(summed, np.minimum(ties.k, ties.all_relevant))
@@ -47,7 +53,10 @@ def average_precision(total: Counts, relevant: Counts, k: int | None, divisor: D
 
 
 def average_precision_bounds(total: Counts, relevant: Counts, k: int | None, divisor: Divisor) -> tuple[Floats, Floats]:
-    """The lowest and the highest average precision that an order inside the ties can give."""
+    """Return the lowest and the highest average precision over all orders inside the ties.
+
+    The arguments are those of `average_precision`.
+    """
     ties = _Ties(total, relevant, k)
     fewest = np.maximum(0.0, ties.taken - (ties.n - ties.r))  # relevant items of a tie among its first `taken`
     most = np.minimum(ties.taken, ties.r)
@@ -82,14 +91,14 @@ def average_precision_bounds(total: Counts, relevant: Counts, k: int | None, div
 
 
 def relevant_in_first(total: Counts, relevant: Counts, k: int) -> Floats:
-    """The expected number of relevant items among the first k."""
+    """Return the expected number of relevant items among the first k."""
     ties = _Ties(total, relevant, k)
     hits: Floats = (ties.r * ties.taken / np.maximum(ties.n, 1)).sum(axis=1)
     return hits
 
 
 def dcg(total: Counts, gains: Floats, k: int) -> Floats:
-    """The expected discounted cumulative gain of the first k; `gains` are sums by distance."""
+    """Return the expected discounted cumulative gain of the first k; `gains` are sums by distance."""
     ends = np.cumsum(total, axis=1)
     places = np.minimum(np.concatenate([np.zeros_like(ends[:, :1]), ends], axis=1), k)
     sums: Floats = (gains / np.maximum(total, 1) * np.diff(discounts(k)[places], axis=1)).sum(axis=1)
@@ -97,7 +106,7 @@ def dcg(total: Counts, gains: Floats, k: int) -> Floats:
 
 
 def discounts(k: int) -> Floats:
-    """(k + 1,) sums of the first 0, 1, ... k discounts, 1 / log2(1 + place)."""
+    """Return (k + 1,), the sums of the first 0, 1, ... k discounts, 1 / log2(1 + place)."""
     return np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2, k + 2)))])
 
 
@@ -114,7 +123,7 @@ class _Ties:
 
 
 def _expected_sum(above: Floats, found: Floats, n: Floats, r: Floats, taken: Floats) -> Floats:
-    """The expected sum of precisions at the relevant items among the first `taken` of a tie.
+    """Return the expected sum of precisions at the relevant items among the first `taken` of a tie.
 
     Place t holds a relevant item with probability r/n, and then (t-1)(r-1)/(n-1) relevant ones are expected
     before it in the tie: sum_t r/n (found + 1 + (t-1)(r-1)/(n-1)) / (above + t), summed in closed form.
@@ -126,7 +135,7 @@ def _expected_sum(above: Floats, found: Floats, n: Floats, r: Floats, taken: Flo
 
 
 def _expected_ratio(before: Floats, found: Floats, above: Floats, n: Floats, r: Floats, m: Floats) -> Floats:
-    """E[(before + sum of precisions in the first m of the tie) / (found + x)], x of those m being relevant.
+    """Return E[(before + sum of precisions in the first m of the tie) / (found + x)], x of those m being relevant.
 
     Given x, the m places are like a tie of m with x relevant.
     """
@@ -141,9 +150,9 @@ def _expected_ratio(before: Floats, found: Floats, above: Floats, n: Floats, r: 
 
 
 def _hypergeometric(n: Floats, r: Floats, m: Floats) -> tuple[Floats, Floats]:
-    """How many of m drawn from n are among the r relevant: values and probabilities, a row for each row of (q, 1).
+    """Return how many of m drawn from n are among the r relevant: values and probabilities, a row a query.
 
-    Probabilities come by their ratios from the mode outwards.
+    The arguments are (q, 1). Probabilities come by their ratios from the mode outwards.
     """
     low, high = np.maximum(0.0, m - (n - r)), np.minimum(m, r)
     mode = np.clip(np.floor((m + 1) * (r + 1) / (n + 2)), low, high)
@@ -158,22 +167,22 @@ def _hypergeometric(n: Floats, r: Floats, m: Floats) -> tuple[Floats, Floats]:
 
 
 def _reach(m: Any) -> Any:
-    """How far from the mode to look: by Hoeffding's bound all that is further weighs under 1e-18 together."""
+    """Return how far from the mode to look: by Hoeffding's bound, all beyond has a probability below 1e-18."""
     return np.ceil(np.sqrt(21 * m)) + 2
 
 
 def _sum_when_first(above: Floats, found: Floats, x: Floats) -> Floats:
-    """sum_i (found + i) / (above + i), i = 1..x: x relevant items first in their tie."""
+    """Return sum_i (found + i) / (above + i), i = 1..x: x relevant items first in their tie."""
     return x + (found - above) * _harmonic_gap(above, x)
 
 
 def _sum_when_last(above: Floats, found: Floats, taken: Floats, x: Floats) -> Floats:
-    """The same for x relevant items last among the `taken`."""
+    """Return the same for x relevant items last among the `taken`."""
     return _sum_when_first(above + taken - x, found, x)
 
 
 def _harmonic_gap(start: Floats, length: Floats) -> Floats:
-    """H(start + length) - H(start), to a relative 1e-15 however long `start` is; H(x) = 1 + 1/2 + ... + 1/x."""
+    """Return H(start + length) - H(start), to a relative 1e-15 however long `start` is; H(x) = 1 + 1/2 + ... + 1/x."""
     end = start + length
     exact = _HARMONIC[np.minimum(end, _EXACT).astype(np.intp)] - _HARMONIC[np.minimum(start, _EXACT).astype(np.intp)]
     low, high = np.maximum(start, _EXACT) + 0.5, np.maximum(end, _EXACT) + 0.5
@@ -182,13 +191,13 @@ def _harmonic_gap(start: Floats, length: Floats) -> Floats:
 
 
 def _harmonic_tail(y: Floats) -> Floats:
-    """H(y - 1/2) - ln(y) - Euler's constant."""
+    """Return H(y - 1/2) - ln(y) - Euler's constant."""
     z = 1 / (y * y)
     tail: Floats = z * (1 / 24 - z * (7 / 960 - z * (31 / 8064 - z * (127 / 30720 - z * (511 / 67584)))))
     return tail
 
 
 def _ratio(values: Floats, by: Floats) -> Floats:
-    """values / by, 0 where `by` is 0."""
+    """Return values / by, 0 where `by` is 0."""
     ratio: Floats = np.divide(values, by, out=np.zeros(np.broadcast(values, by).shape), where=by > 0)
     return ratio

@@ -10,11 +10,13 @@ from ..hamming.bits import unpack
 from .counters import Tally, queries_at_a_time
 from .pairing import Pairing
 
-_PAIRS = 1 << 24  # pairs of a query and an item held at a time
+_PAIRS = 1 << 24  # pairs of a query and an item in memory at a time
 
 
 class OnDevice:
     """Counts over all items on a torch device. Sums of +1 and -1 up to 1024 are exact in any precision torch uses."""
+
+    threaded = False
 
     def __init__(self, pairing: Pairing, grades: int, device: str) -> None:
         self._pairing, self._grades, self.step = pairing, grades, queries_at_a_time(pairing)
@@ -26,7 +28,7 @@ class OnDevice:
         self._item_kinds = self._to_device(pairing.relevance.item_kinds.astype(np.int64))
 
     def count(self, block: slice, out: Tally) -> None:
-        """Fills `out` for these queries."""
+        """Fill `out` for these queries."""
         bits, relevance = self._pairing.bits, self._pairing.relevance
         queries = self._to_device(unpack(self._pairing.query_codes[block], bits)).float()  # (q, c)
         rows, row_of = np.unique(self._pairing.query_kinds[block], return_inverse=True)
@@ -37,9 +39,9 @@ class OnDevice:
         counts = torch.zeros(out.size, dtype=torch.int64, device=self._device)
         step = max(1, _PAIRS // len(queries))
         for start in range(0, len(self._database), step):
-            part = slice(start, start + step)
-            distances = ((bits - queries @ self._database[part].float().T) / 2).long()  # (q, step)
-            offsets = grades[row[:, None], self._item_kinds[part]].long() * (bits + 1)
+            block_items = slice(start, start + step)
+            distances = ((bits - queries @ self._database[block_items].float().T) / 2).long()  # (q, step)
+            offsets = grades[row[:, None], self._item_kinds[block_items]].long() * (bits + 1)
             counts += torch.bincount((first_cell + offsets + distances).ravel(), minlength=len(counts))
         out[:] = counts.reshape(out.shape).cpu().numpy()
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..evaluate.plots import COLOURS, INK, style
+from ..evaluate.plots import COLORS, INK, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,9 +130,9 @@ def ranges(rows: Mapping[str, tuple[float, float, float, float]], x: str) -> Fig
     with style():
         figure, (axes,) = _canvas(1, height=0.9 + 0.32 * max(len(rows), 3))
         for row, (lowest, expected, stable, highest) in enumerate(rows.values()):
-            axes.plot([lowest, highest], [row, row], color=COLOURS[0], linewidth=5, alpha=0.35, solid_capstyle="butt")
-            axes.plot(expected, row, "o", color=COLOURS[0], label="expected" if not row else None)
-            axes.plot(stable, row, "x", color=COLOURS[3], label="stable" if not row else None)
+            axes.plot([lowest, highest], [row, row], color=COLORS[0], linewidth=5, alpha=0.35, solid_capstyle="butt")
+            axes.plot(expected, row, "o", color=COLORS[0], label="expected" if not row else None)
+            axes.plot(stable, row, "x", color=COLORS[3], label="stable" if not row else None)
         axes.set_yticks(range(len(rows)), list(rows))
         axes.invert_yaxis()
         axes.set(xlabel=x)
@@ -144,10 +144,10 @@ def _line_style(name: str, number: int, *, markers: bool) -> dict[str, Any]:
     highlighted = name.startswith(_HIGHLIGHTED)
     line: dict[str, Any] = {
         "label": name,
-        "color": INK if highlighted else COLOURS[number % len(COLOURS)],
+        "color": INK if highlighted else COLORS[number % len(COLORS)],
         "zorder": 3 if highlighted else 2,
     }
-    solid = number < len(COLOURS) or highlighted
+    solid = number < len(COLORS) or highlighted
     line |= {"linewidth": 2.4 if highlighted else 1.3, "linestyle": "-" if solid else "--"}
     return line | ({"marker": _MARKERS[number % len(_MARKERS)], "markersize": 3.5} if markers else {})
 

@@ -59,7 +59,7 @@ def open_coco(root: Path) -> ImageFiles:
     if not keys:
         raise InputError(f"{root}: no image has an annotation: get the annotations again")
     classes = [categories[number] for number in sorted(categories)]
-    labels = LabelSets.of(np.concatenate(rows)).called(classes)
+    labels = LabelSets.of(np.concatenate(rows)).with_names(classes)
     return without_missing(ImageFiles(base, keys, labels, classes=classes, name="coco"))
 
 

@@ -56,7 +56,7 @@ def open_coco17(root: Path) -> PackedImages:
     missing = [name for name in ("blob", "offsets", "Y", "image_no") if name not in arrays]
     if missing:
         raise FolderError(f"{path} lacks {', '.join(missing)}, so it is not {FILE}: give that file")
-    labels = LabelSets.of(np.asarray(arrays["Y"])).called(CLASSES)
+    labels = LabelSets.of(np.asarray(arrays["Y"])).with_names(CLASSES)
     keys = [f"{number:06}" for number in arrays["image_no"].tolist()]
     offsets = np.asarray(arrays["offsets"])
     return PackedImages(arrays["blob"], offsets, labels, keys=keys, classes=CLASSES, name="coco17")

@@ -56,7 +56,7 @@ def open_list(path: Path, root: Path | None = None) -> ImageFiles:
         labels = LabelSets.of(np.frombuffer(bytes(rows), dtype=np.uint8).reshape(-1, width) - ord("0"))
     classes = [str(name) for name in labels.names]
     return ImageFiles(
-        path.parent if root is None else root, keys, labels.called(classes), classes=classes, name=path.name
+        path.parent if root is None else root, keys, labels.with_names(classes), classes=classes, name=path.name
     )
 
 

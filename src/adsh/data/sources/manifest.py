@@ -194,7 +194,7 @@ def _in_order(classes: set[str]) -> list[str]:
 def _label_sets(ids: Any, sets: dict[tuple[str, ...], int], classes: list[str]) -> LabelSets:
     number = {name: i for i, name in enumerate(classes)}
     numbered = [sorted(number[tag] for tag in tags) for tags in sets]
-    return LabelSets(ids.astype(smallest_unsigned(len(sets))), numbered).called(classes)
+    return LabelSets(ids.astype(smallest_unsigned(len(sets))), numbered).with_names(classes)
 
 
 def _refuse_repeats(keys: Texts, hashes: Any, path: Path) -> None:

@@ -35,7 +35,7 @@ def open_nuswide(root: Path, most: int = MOST_FREQUENT) -> ImageFiles:
     if not len(has_one):
         raise InputError(f"{root}: no image has any concept: the files in Groundtruth/AllLabels hold no 1")
     classes = [concepts[i] for i in picked]
-    labels = LabelSets.of(hot[np.ix_(has_one, picked)]).called(classes)
+    labels = LabelSets.of(hot[np.ix_(has_one, picked)]).with_names(classes)
     folder, flat = _images_in(root, [listed[i] for i in has_one[:_PROBED].tolist()])
     keys = [listed[i].rsplit("/", 1)[-1] if flat else listed[i] for i in has_one.tolist()]
     return without_missing(ImageFiles(folder, keys, labels, classes=classes, name="nuswide"))

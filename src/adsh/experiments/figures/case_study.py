@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from ...data import as_items
-from ...evaluate.examples import Case, picture, study
+from ...evaluate.examples import Case, case_study, item_thumbnail
 from ...evaluate.examples import Shown as CaseItem
 from ..cell import Cell, Record
 from ..experiment_config import ExperimentConfig
@@ -33,7 +33,7 @@ def measure(cell: Cell, data: ExperimentData) -> Record:
     model = build_model(cell, data)
     database = train(cell, data, model).database
     queries = data.sides(cell).queries
-    cases = study(
+    cases = case_study(
         model.encode(take(data.inputs(cell), queries)), model.database_codes_, data.labels.take(queries),
         data.labels.take(database), take(data.images, queries), take(data.images, database), _NUM_QUERIES, cell.seed,
     )  # fmt: skip
@@ -41,7 +41,7 @@ def measure(cell: Cell, data: ExperimentData) -> Record:
         **describe_cell(cell, data),
         "device": str(model.device_),
         "commit": code_version(),
-        "cases": [_without_images(asdict(case)) for case in cases],
+        "cases": [_without_images(case.to_json()) for case in cases],
     }
 
 
@@ -67,7 +67,7 @@ def _with_images(case: Case, cell: Cell, data: ExperimentData) -> Case:
     images = as_items(data.images, "items")
 
     def add(item: CaseItem, indices: Indices) -> CaseItem:
-        return replace(item, picture=picture(images, int(indices[item.index])))
+        return replace(item, image=item_thumbnail(images, int(indices[item.index])))
 
     return Case(add(case.query, queries), [add(item, database) for item in case.found])
 
