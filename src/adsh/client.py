@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 
 
 class ServiceError(Exception):
-    """The service refused, or could not be reached; says why in one line."""
+    """The service refused a request, or could not be reached; the message says why in one line."""
 
     def __init__(self, text: str, status: int | None = None, request_id: str | None = None) -> None:
         super().__init__(text)
@@ -29,12 +29,18 @@ class ServiceError(Exception):
 
 
 class Client:
-    """The service at an address. Every call gives what the API answers, as dictionaries and lists."""
+    """A connection to the service. Every call returns the API's answer as dictionaries and lists.
+
+    Args:
+        url: The address of the service.
+        token: Its token; by default that of the environment variable ADSH_TOKEN, if there is one.
+        timeout: Seconds to wait for an answer.
+    """
 
     def __init__(self, url: str = "http://127.0.0.1:8000", *, token: str | None = None, timeout: float = 60.0) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no address of a service: give one such as http://127.0.0.1:8000")
+            raise ValueError(f"{url!r} is not the address of a service: give one such as http://127.0.0.1:8000")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
         self._url, self._prefix = url, parts.path.rstrip("/")
@@ -53,18 +59,32 @@ class Client:
         ranking: str = "hamming",
         rerank: bool | None = None,
     ) -> dict[str, Any]:
-        """What is nearest to a picture (a path, or a file's bytes), to the item of a key, or to a code."""
-        if sum(given is not None for given in (image, key, code)) != 1:
+        """Search for the items nearest to an image, a stored item or a code; give one of the three.
+
+        Args:
+            image: An image file: its path or its bytes.
+            key: The key of an item.
+            code: A packed code, as bytes or hexadecimal digits.
+            k: The number of matches, at most.
+            radius: Only items within this Hamming distance.
+            filter: Conditions on metadata, such as {"class": "cat"}.
+            ranking: "hamming", or "asymmetric" for the network's real-valued outputs of an image.
+            rerank: Whether ties are ordered by visual similarity; by default where that is possible.
+
+        Raises:
+            ServiceError: The service refused the search, or could not be reached.
+        """
+        if sum(query is not None for query in (image, key, code)) != 1:
             raise ValueError("give one of image, key and code")
-        asked = {"k": k, "radius": radius, "filter": filter, "ranking": ranking, "rerank": rerank}
-        asked = {name: value for name, value in asked.items() if value is not None}
+        options = {"k": k, "radius": radius, "filter": filter, "ranking": ranking, "rerank": rerank}
+        options = {name: value for name, value in options.items() if value is not None}
         if image is not None:
-            return self._form("POST", "/v1/search", image, asked)
-        named = {"key": key} if key is not None else {"code": _hex(code)}
-        return self._json("POST", "/v1/search", {**named, **asked})
+            return self._form("POST", "/v1/search", image, options)
+        query = {"key": key} if key is not None else {"code": _hex(code)}
+        return self._json("POST", "/v1/search", {**query, **options})
 
     def encode(self, image: str | Path | bytes) -> dict[str, Any]:
-        """The code of a picture."""
+        """Return the code of an image."""
         return self._form("POST", "/v1/encode", image, {})
 
     def add(
@@ -75,34 +95,41 @@ class Client:
         code: str | bytes | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Stores an item by its picture or its code; it is on the server's disk when this returns."""
+        """Store an item by its image or its code; it is on the server's disk when this returns.
+
+        Args:
+            key: The item's key; an item of this key is replaced.
+            image: An image file: its path or its bytes.
+            code: A packed code, as bytes or hexadecimal digits.
+            metadata: A JSON object to keep with the item.
+        """
         if (image is None) == (code is None):
             raise ValueError("give one of image and code")
         if image is not None:
-            return self._form("PUT", _item(key), image, {} if metadata is None else {"metadata": metadata})
-        return self._json("PUT", _item(key), {"code": _hex(code), "metadata": metadata})
+            return self._form("PUT", _item_path(key), image, {} if metadata is None else {"metadata": metadata})
+        return self._json("PUT", _item_path(key), {"code": _hex(code), "metadata": metadata})
 
     def add_many(self, items: list[dict[str, Any]]) -> dict[str, Any]:
-        """Stores items, each {"key", "code", "metadata"}, all of them or none."""
-        return self._json("POST", "/v1/items", {"items": [{**one, "code": _hex(one["code"])} for one in items]})
+        """Store items, each {"key", "code", "metadata"}, all of them or none."""
+        return self._json("POST", "/v1/items", {"items": [{**item, "code": _hex(item["code"])} for item in items]})
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The item of this key; None where there is none."""
+        """Return the item of a key; None if there is none."""
         try:
-            return self._json("GET", _item(key))
+            return self._json("GET", _item_path(key))
         except ServiceError as problem:
             if problem.status == 404:
                 return None
             raise
 
     def image(self, key: str) -> bytes:
-        """The file of an item's picture, where the service shows them."""
-        return self._ask("GET", f"{_item(key)}/image")
+        """Return the bytes of an item's image file, if the service shows images."""
+        return self._request("GET", f"{_item_path(key)}/image")
 
     def remove(self, key: str) -> bool:
-        """Takes an item out, and says whether it was there."""
+        """Delete an item, and return whether it existed."""
         try:
-            self._ask("DELETE", _item(key))
+            self._request("DELETE", _item_path(key))
         except ServiceError as problem:
             if problem.status == 404:
                 return False
@@ -110,19 +137,19 @@ class Client:
         return True
 
     def info(self) -> dict[str, Any]:
-        """What is served."""
+        """Return facts of the model, the index and the service's limits."""
         return self._json("GET", "/v1/info")
 
     def ready(self) -> bool:
         """Whether the service answers and can read its index."""
         try:
-            self._ask("GET", "/readyz")
+            self._request("GET", "/readyz")
         except ServiceError:
             return False
         return True
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def __enter__(self) -> Client:
@@ -135,52 +162,52 @@ class Client:
 
     def _json(self, method: str, path: str, values: dict[str, Any] | None = None) -> dict[str, Any]:
         body = None if values is None else json.dumps(values).encode()
-        answer: dict[str, Any] = json.loads(self._ask(method, path, body, "application/json"))
+        answer: dict[str, Any] = json.loads(self._request(method, path, body, "application/json"))
         return answer
 
     def _form(self, method: str, path: str, image: str | Path | bytes, fields: dict[str, Any]) -> dict[str, Any]:
         data = image if isinstance(image, bytes) else Path(image).read_bytes()
-        mark = secrets.token_hex(16)
+        boundary = secrets.token_hex(16)
         parts = [('name="image"; filename="image"', data)]
         for name, value in fields.items():
             parts.append((f'name="{name}"', (value if isinstance(value, str) else json.dumps(value)).encode()))
         body = b"".join(
-            f"--{mark}\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + content + b"\r\n"
+            f"--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + content + b"\r\n"
             for head, content in parts
         )
-        kind = f"multipart/form-data; boundary={mark}"
-        answer: dict[str, Any] = json.loads(self._ask(method, path, body + f"--{mark}--\r\n".encode(), kind))
+        kind = f"multipart/form-data; boundary={boundary}"
+        answer: dict[str, Any] = json.loads(self._request(method, path, body + f"--{boundary}--\r\n".encode(), kind))
         return answer
 
-    def _ask(self, method: str, path: str, body: bytes | None = None, kind: str | None = None) -> bytes:
+    def _request(self, method: str, path: str, body: bytes | None = None, kind: str | None = None) -> bytes:
         headers = dict(self._headers) if kind is None or body is None else {**self._headers, "Content-Type": kind}
         fresh = self._connection.sock is None
         try:
             try:
-                status, answer = self._once(method, path, body, headers)
+                status, answer = self._send(method, path, body, headers)
             except (http.client.RemoteDisconnected, ConnectionError):
                 self._connection.close()
                 if fresh:
                     raise
-                status, answer = self._once(method, path, body, headers)  # the server had closed an idle connection
+                status, answer = self._send(method, path, body, headers)  # the server had closed an idle connection
         except (OSError, http.client.HTTPException) as problem:
             self._connection.close()
             reason = str(problem) or type(problem).__name__
             large = body is not None and len(body) > 1 << 20
-            then = "is it running?" + " or is the request too large for it?" * large
-            raise ServiceError(f"the service at {self._url} did not answer ({reason}): {then}") from None
+            hint = "is it running?" + " or is the request too large for it?" * large
+            raise ServiceError(f"the service at {self._url} did not answer ({reason}): {hint}") from None
         if status >= 400:
             raise _refusal(status, answer)
         return answer
 
-    def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
         with suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent: the answer says why
             self._connection.request(method, self._prefix + path, body, headers)
         response = self._connection.getresponse()
         return response.status, response.read()
 
 
-def _item(key: str) -> str:
+def _item_path(key: str) -> str:
     return f"/v1/items/{quote(key, safe='')}"
 
 
@@ -190,7 +217,7 @@ def _hex(code: str | bytes | None) -> str | None:
 
 def _refusal(status: int, answer: bytes) -> ServiceError:
     try:
-        told = json.loads(answer)
-        return ServiceError(f"{told['detail']} (status {status})", status, told.get("request_id"))
+        problem = json.loads(answer)
+        return ServiceError(f"{problem['detail']} (status {status})", status, problem.get("request_id"))
     except (ValueError, KeyError, TypeError):
         return ServiceError(f"the service answered with status {status}", status)

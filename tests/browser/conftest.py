@@ -80,9 +80,9 @@ def draw(kind: str, rng: np.random.Generator) -> Image.Image:
 class Shown:
     """Where things are served."""
 
-    url: str  # pictures shown, no token
+    url: str  # images shown, no token
     guarded: str  # the same, behind TOKEN
-    empty: str  # an index without items, a model that was not judged
+    empty: str  # an index without items, a model that was not evaluated
     photos: Path
     model: Path
 

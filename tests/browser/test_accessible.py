@@ -41,7 +41,7 @@ def test_nothing_serious_where_something_is_wrong_or_missing(visit, shown, tmp_p
     page = visit(shown.empty)
     assert serious(page) == []
     page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"text"})
-    page.get_by_text("That is not a picture").wait_for()
+    page.get_by_text("That is not an image").wait_for()
     assert serious(page) == []
     page.get_by_role("tab", name="How good").click()
     assert serious(page) == []

@@ -1,4 +1,4 @@
-"""Asking: by a picture that is dropped, pasted or picked, by an item, by a code; how many, how far, of which class."""
+"""Asking: by an image that is dropped, pasted or picked, by an item, by a code; how many, how far, of which class."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ def no_sideways(page) -> bool:
 
 
 @pytest.fixture
-def picture(shown):
+def image_file(shown):
     return shown.photos / "square" / "3 é#1.png"
 
 
 @pytest.mark.parametrize(("kind", "size"), [("drop", DESKTOP), ("drop", PHONE), ("drop", SMALL), ("paste", DESKTOP)])
-def test_a_picture_that_is_dropped_or_pasted_finds_its_like(visit, shown, picture, kind, size):
+def test_an_image_that_is_dropped_or_pasted_finds_its_like(visit, shown, image_file, kind, size):
     page = visit(shown.url, size)
     assert no_sideways(page)
-    hand_over(page, kind, picture, "image/png")
+    hand_over(page, kind, image_file, "image/png")
     assert found(page).count() == 24
     assert labels(page)[:10] == ["square"] * 10
     assert page.locator("#thumb img").evaluate("img => img.decode().then(() => img.naturalWidth)") == 64
     assert re.fullmatch(r"24 results, nearest \d+ bits? away", page.locator("#said").inner_text())
-    assert page.title() == f"{picture.name} · 24 results · adsh"
+    assert page.title() == f"{image_file.name} · 24 results · adsh"
     until(page, "[...document.querySelectorAll('.card img')].slice(0, 4).every((img) => img.naturalWidth)")
     assert no_sideways(page)
 
 
-def test_a_picture_is_picked_by_keyboard(visit, shown, picture):
+def test_an_image_is_picked_by_keyboard(visit, shown, image_file):
     page = visit(shown.url)
     choosers = []
     page.on("filechooser", lambda chooser: choosers.append(chooser))  # early: it takes the browser a moment
@@ -74,14 +74,14 @@ def test_a_picture_is_picked_by_keyboard(visit, shown, picture):
     assert page.evaluate("document.activeElement.id") == "drop"
     page.keyboard.press("Enter")
     until(page, lambda: choosers)
-    choosers[0].set_files(picture)
+    choosers[0].set_files(image_file)
     found(page)
     assert set(labels(page)[:10]) == {"square"}
 
 
-def test_bits_that_differ_are_marked_and_told(visit, shown, picture):
+def test_bits_that_differ_are_marked_and_told(visit, shown, image_file):
     page = visit(shown.url)
-    page.set_input_files("#file", picture)
+    page.set_input_files("#file", image_file)
     found(page)
     bits = page.locator("#strip").get_attribute("aria-label").rpartition(" ")[2]
     assert re.fullmatch("[01]{24}", bits)
@@ -95,9 +95,9 @@ def test_bits_that_differ_are_marked_and_told(visit, shown, picture):
         assert told.startswith(f"differs in {bars} of 24 bits" if bars else "all 24 bits are the same")
 
 
-def test_a_result_is_searched_from_and_back_again(visit, shown, picture):
+def test_a_result_is_searched_from_and_back_again(visit, shown, image_file):
     page = visit(shown.url)
-    page.set_input_files("#file", picture)
+    page.set_input_files("#file", image_file)
     key = found(page).nth(2).locator(".key").inner_text()
     found(page).nth(2).click()
     until(page, "document.title.startsWith('square/')")
@@ -106,7 +106,7 @@ def test_a_result_is_searched_from_and_back_again(visit, shown, picture):
     assert page.locator("#results .card").first.locator(".distance").inner_text() == "same code"
     assert page.evaluate("document.activeElement.id") == "asked"
     page.go_back()
-    until(page, "(name) => document.title.startsWith(name)", picture.name)
+    until(page, "(name) => document.title.startsWith(name)", image_file.name)
     page.go_back()
     page.wait_for_selector("#empty h2")
     again = visit(f"{shown.url}/#key=circle%2F1%20%C3%A9%231.png", ready=".card .distance")  # a link that was shared
@@ -155,9 +155,9 @@ def test_a_key_or_a_code_may_be_typed(visit, shown):
     page.get_by_text("There is no item with the key 'nothing of this name'").wait_for()
 
 
-def test_sliders_and_classes_narrow_the_search(visit, shown, picture):
+def test_sliders_and_classes_narrow_the_search(visit, shown, image_file):
     page = visit(shown.url)
-    page.set_input_files("#file", picture)
+    page.set_input_files("#file", image_file)
     found(page)
     page.locator("#k").focus()
     page.keyboard.press("Home")

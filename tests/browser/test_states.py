@@ -14,12 +14,12 @@ from .test_search import found, hand_over, no_sideways
 @pytest.fixture
 def text_file(tmp_path):
     path = tmp_path / "notes.txt"
-    path.write_text("not a picture\n" * 10)
+    path.write_text("not an image\n" * 10)
     return path
 
 
 @pytest.fixture
-def picture(shown):
+def image_file(shown):
     return shown.photos / "circle" / "3 é#1.png"
 
 
@@ -45,19 +45,19 @@ def test_the_theme_goes_round_and_is_remembered(visit, shown, dark):
     assert background() == (night if dark else light)
 
 
-def test_a_text_is_refused_here_and_by_the_server(visit, shown, text_file, picture):
+def test_a_text_is_refused_here_and_by_the_server(visit, shown, text_file, image_file):
     page = visit(shown.url)
-    page.set_input_files("#file", picture)
+    page.set_input_files("#file", image_file)
     found(page)
     hand_over(page, "drop", text_file, "text/plain")
-    alert = page.get_by_role("alert").filter(has_text="That is not a picture")
-    alert.get_by_text("notes.txt is of another kind: choose a JPEG, PNG").wait_for()
+    alert = page.get_by_role("alert").filter(has_text="That is not an image")
+    alert.get_by_text("notes.txt has another format: choose a JPEG, PNG").wait_for()
     assert page.locator(".card .distance").count() == 24  # what was found stays
     hand_over(page, "drop", text_file, "image/png")  # which only its bytes tell
-    page.get_by_role("alert").get_by_text("This picture cannot be used").wait_for()
+    page.get_by_role("alert").get_by_text("This image cannot be used").wait_for()
     said = page.locator("#notice p").inner_text()
     assert "send a JPEG, PNG, GIF, WebP, BMP or AVIF file" in said
-    page.set_input_files("#file", picture)
+    page.set_input_files("#file", image_file)
     found(page)
     assert page.locator("#notice").is_hidden()
 
@@ -70,7 +70,7 @@ def test_a_file_that_is_too_large_is_not_sent(visit, shown, tmp_path):
     page.get_by_text("larger than the 16 MiB that this service takes").wait_for()
 
 
-def test_the_token_is_asked_for_until_it_is_right(visit, shown, picture):
+def test_the_token_is_asked_for_until_it_is_right(visit, shown, image_file):
     page = visit(shown.guarded, ready="dialog[open]")
     box = page.get_by_label("Token", exact=True)
     assert page.evaluate("document.activeElement.id") == "token-text"
@@ -83,7 +83,7 @@ def test_the_token_is_asked_for_until_it_is_right(visit, shown, picture):
     box.fill(TOKEN)
     page.get_by_role("button", name="Continue").click()
     page.wait_for_selector(".card")
-    page.set_input_files("#file", picture)
+    page.set_input_files("#file", image_file)
     found(page)
     until(page, "document.querySelector('.card img').naturalWidth === 64")
     assert page.locator(".card img").first.get_attribute("src").startswith("blob:")
@@ -97,12 +97,12 @@ def test_the_token_is_asked_for_until_it_is_right(visit, shown, picture):
     assert not page.locator("dialog").is_visible()
 
 
-def test_a_server_that_is_gone_and_comes_back(visit, shown, picture, tmp_path):
+def test_a_server_that_is_gone_and_comes_back(visit, shown, image_file, tmp_path):
     server = Process(shown.model, shown.model / "index", log=tmp_path / "log.jsonl")
     page = visit(server.url)
     assert page.locator(".none").count() == 12  # no --images: their names
     server.end()
-    page.set_input_files("#file", picture)
+    page.set_input_files("#file", image_file)
     page.get_by_role("alert").get_by_text("The server does not answer").wait_for()
     assert page.locator(".skeleton").count() == 0
     page.route("**/v1/search", lambda route: route.fulfill(status=200, body=json.dumps(NOTHING)))
@@ -113,9 +113,9 @@ def test_a_server_that_is_gone_and_comes_back(visit, shown, picture, tmp_path):
 NOTHING = {"code": "000000", "bits": 24, "ranking": "hamming", "reranked": False, "matches": []}
 
 
-def test_a_busy_server_is_asked_again(visit, shown, picture):
+def test_a_busy_server_is_asked_again(visit, shown, image_file):
     page = visit(shown.url)
-    refusal = {"detail": "64 pictures are waiting already: try again in a second"}
+    refusal = {"detail": "64 images are waiting already: try again in a second"}
     asked = []
 
     def answer(route):
@@ -126,34 +126,34 @@ def test_a_busy_server_is_asked_again(visit, shown, picture):
             route.continue_()
 
     page.route("**/v1/search", answer)
-    page.set_input_files("#file", picture)
-    page.get_by_text("64 pictures are waiting already. Asking again in 1 second.").wait_for()
+    page.set_input_files("#file", image_file)
+    page.get_by_text("64 images are waiting already. Trying again in 1 second.").wait_for()
     assert found(page).count() == 24
     assert page.locator("#notice").is_hidden()
 
 
-def test_skeletons_show_while_the_first_results_are_on_their_way(visit, shown, picture):
+def test_skeletons_show_while_the_first_results_are_on_their_way(visit, shown, image_file):
     page = visit(shown.url)
     held = []
     page.route("**/v1/search", lambda route: held.append(route))
-    page.set_input_files("#file", picture)
+    page.set_input_files("#file", image_file)
     page.wait_for_selector(".skeleton")
     assert page.locator("#results").get_attribute("aria-busy") == "true"
     held[0].continue_()
     assert found(page).count() == 24
 
 
-def test_a_picture_that_comes_before_the_page_is_ready_is_kept(visit, shown, picture):
+def test_an_image_that_comes_before_the_page_is_ready_is_kept(visit, shown, image_file):
     page = visit(shown.url)
     held = []
     page.route("**/v1/info", lambda route: held.append(route))
     page.reload()
-    page.set_input_files("#file", picture)
+    page.set_input_files("#file", image_file)
     held[0].continue_()
     assert found(page).count() == 24
 
 
-def test_an_empty_index_and_a_model_that_was_not_judged(visit, shown):
+def test_an_empty_index_and_a_model_that_was_not_evaluated(visit, shown):
     page = visit(shown.empty, PHONE)
     page.get_by_text("The index is empty").wait_for()
     assert "adsh index add" in page.locator("#empty").inner_text()
@@ -162,7 +162,7 @@ def test_an_empty_index_and_a_model_that_was_not_judged(visit, shown):
     assert no_sideways(page)
 
 
-def test_an_export_that_was_not_judged_says_how_to_get_the_figures(visit, shown):
+def test_an_export_that_was_not_evaluated_says_how_to_get_the_figures(visit, shown):
     page = visit(shown.empty)
     told = {**page.evaluate("fetch('v1/info').then((answer) => answer.json())"), "runtime": "onnx"}
     page.route("**/v1/info", lambda route: route.fulfill(status=200, body=json.dumps(told)))
@@ -186,12 +186,12 @@ window.fetch = (path, options) => {
 """
 
 
-def test_an_error_that_was_given_up_does_not_speak_over_a_newer_search(visit, shown, picture):
+def test_an_error_that_was_given_up_does_not_speak_over_a_newer_search(visit, shown, image_file):
     page = visit(shown.url)
     page.add_init_script(STALLED)  # the body of the first answer never comes whole
     page.reload()
     page.wait_for_selector(".card")
-    page.set_input_files("#file", picture)
+    page.set_input_files("#file", image_file)
     page.wait_for_selector(".skeleton")
     page.set_input_files("#file", shown.photos / "square" / "1 é#1.png")
     assert found(page).count() == 24

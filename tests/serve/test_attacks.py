@@ -133,7 +133,7 @@ def test_a_key_that_is_no_text_is_refused(api):
     for key in ("%ff", "%fe", "red/%C3"):
         answer = api.put(f"/v1/items/{key}", json={"code": CODE})
         assert answer.status_code == 422
-        assert "no UTF-8" in answer.json()["detail"]
+        assert "is not UTF-8" in answer.json()["detail"]
     assert api.put("/v1/items/%C3%A9", json={"code": CODE}).json()["key"] == "é"
 
 

@@ -121,7 +121,7 @@ def test_the_real_server_refuses_them_too(live):
 def test_an_address_that_is_none_is_refused(port, address, caplog):
     answer = raw(port, b"GET " + address + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ")
-    assert b'"detail":"this is not HTTP as it should be' in answer
+    assert b'"detail":"this is not valid HTTP' in answer
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 

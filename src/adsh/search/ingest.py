@@ -58,7 +58,13 @@ class IndexSource:
 
     @classmethod
     def open(cls, name: str, root: str | None = None, labels: str | None = None) -> IndexSource:
-        """Open a source, or one image file; paths become absolute, so that they hold from anywhere."""
+        """Open a source; paths become absolute, so that they hold from anywhere.
+
+        Args:
+            name: A source, or one image file.
+            root: Where the files of a named source are.
+            labels: A .npy file of labels, for a source of arrays.
+        """
         path = Path(name)
         if path.is_file() and path.suffix.lower() in SUFFIXES:
             return cls(_absolute(name), None, ImageFiles(path.parent, [path.name], None, name=name))

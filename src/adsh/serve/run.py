@@ -89,7 +89,13 @@ def url_of(listening: socket.socket) -> str:
 
 
 def serve(service: Service, settings: Settings, listening: socket.socket) -> None:
-    """Answer requests until a signal; then accept no more, and finish those that were accepted."""
+    """Answer requests until a signal; then accept no more, and finish those that were accepted.
+
+    Args:
+        service: The opened service.
+        settings: What it was opened with.
+        listening: The socket of `listen`.
+    """
     app = create_app(
         service,
         token=settings.token,

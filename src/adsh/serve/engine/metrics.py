@@ -55,7 +55,13 @@ class Metrics:
         return lambda size: child.observe(size)
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """Add a value that is read when the metrics are."""
+        """Add a value that is read when the metrics are.
+
+        Args:
+            name: Its name, without `adsh_`.
+            text: Its description.
+            value: Returns the value.
+        """
         Gauge(f"adsh_{name}", text, registry=self.registry).set_function(value)
 
     def text(self) -> bytes:

@@ -60,22 +60,22 @@ async function ask(path, options = {}) {
   throw new Failure(kind, said, { status, wait });
 }
 
-/** What is served, and what may be asked. */
+/** The model, the index and the limits of the service. */
 export const info = async (signal) => (await ask("v1/info", { signal, cache: "no-store" })).json();
 
 /**
  * @param {{image?: Blob, key?: string, code?: string}} query exactly one of them
- * @param {{k: number, radius?: number, filter?: object}} wanted
+ * @param {{k: number, radius?: number, filter?: object}} options
  */
-export async function search(query, wanted, signal) {
+export async function search(query, options, signal) {
   if (!query.image) {
-    const body = JSON.stringify({ ...query, ...wanted });
+    const body = JSON.stringify({ ...query, ...options });
     const headers = { "Content-Type": "application/json" };
     return (await ask("v1/search", { method: "POST", headers, body, signal })).json();
   }
   const form = new FormData();
-  form.append("image", query.image, "picture");
-  for (const [name, value] of Object.entries(wanted)) {
+  form.append("image", query.image, "image");
+  for (const [name, value] of Object.entries(options)) {
     if (value !== undefined) form.append(name, typeof value === "object" ? JSON.stringify(value) : value);
   }
   return (await ask("v1/search", { method: "POST", body: form, signal })).json();
@@ -83,12 +83,12 @@ export async function search(query, wanted, signal) {
 
 const imageOf = (key) => `v1/items/${encodeURIComponent(key)}/image`;
 
-/** Item pictures for one set of results. `close` forgets them: what is still on its way is given up. */
-export class Pictures {
-  #given = new AbortController();
+/** The images of one set of results. `close` frees them, and cancels requests that are still running. */
+export class ItemImages {
+  #abort = new AbortController();
   #urls = [];
 
-  /** Puts the item's picture into `img`, or calls `none`. With a token it has to be fetched: <img> sends no header. */
+  /** Put the item's image into `img`, or call `none`. With a token it has to be fetched: <img> sends no header. */
   async show(img, key, none) {
     img.addEventListener("error", none, { once: true });
     if (!token.get()) {
@@ -96,10 +96,10 @@ export class Pictures {
       return;
     }
     try {
-      const blob = await (await ask(imageOf(key), { signal: this.#given.signal })).blob();
+      const blob = await (await ask(imageOf(key), { signal: this.#abort.signal })).blob();
       const url = URL.createObjectURL(blob);
       this.#urls.push(url);
-      if (this.#given.signal.aborted) this.close();
+      if (this.#abort.signal.aborted) this.close();
       else img.src = url;
     } catch (problem) {
       if (problem.name !== "AbortError") none();
@@ -107,7 +107,7 @@ export class Pictures {
   }
 
   close() {
-    this.#given.abort();
+    this.#abort.abort();
     for (const url of this.#urls.splice(0)) URL.revokeObjectURL(url);
   }
 }

@@ -1,29 +1,29 @@
-// The page: what is asked, what came back, and what to say meanwhile. The address tells the query, so that links and
-// the back button work: #key=… and #code=…; pictures are remembered until the page is closed.
+// The page: the query, its results, and messages. The address holds the query, so that links and the back button
+// work: #key=… and #code=…; images are remembered until the page is closed.
 
-import { Failure, info as askInfo, Pictures, search } from "./api.js";
+import { Failure, info as askInfo, ItemImages, search } from "./api.js";
 import { bitsOf, strip } from "./bits.js";
 import { byId, count, el } from "./dom.js";
 import { tabs, themeButton } from "./look.js";
 import { options } from "./options.js";
 import { showQuality } from "./quality.js";
-import { apart, card, picture, skeletons } from "./results.js";
+import { apart, card, itemImage, skeletons } from "./results.js";
 import { askToken } from "./token.js";
 
 const FORMATS = "a JPEG, PNG, GIF, WebP, BMP or AVIF file";
 const NARROW = "Nothing is that near. Allow a larger distance, or take the filter away.";
-const RETRIES = 5; // times that a busy server is asked again by itself
+const RETRIES = 5; // times that a busy server is tried again
 
 let info = null;
-let wanted = () => ({});
+let searchOptions = () => ({});
 let query = null; // {image, name} or {key} or {code}
-let pictures = new Pictures(); // of the results that are shown
-let thumb = ""; // the query's own picture: a blob: URL of a file,
-let thumbPicture = new Pictures(); // or that of an item
-let underWay = null;
+let resultImages = new ItemImages(); // of the results that are shown
+let thumb = ""; // the query's own image: a blob: URL of a file,
+let thumbImage = new ItemImages(); // or that of an item
+let running = null;
 let early = null; // a file that came before the page knew what is served
 let retry = 0;
-const uploads = new Map(); // the pictures asked with so far, for the back button
+const uploads = new Map(); // the images searched with so far, for the back button
 
 const { openSearch } = tabs();
 const say = (text) => (byId("said").textContent = text);
@@ -44,7 +44,7 @@ function quiet() {
   byId("notice").replaceChildren();
 }
 
-/** Says what went wrong; `again` does it once more. */
+/** Show what went wrong; `again` repeats it. */
 function explain(problem, again, tries = 0) {
   if (!(problem instanceof Failure)) throw problem;
   say("");
@@ -56,18 +56,18 @@ function explain(problem, again, tries = 0) {
     const wait = Math.min(problem.wait || 2, 30);
     const more = tries < RETRIES;
     const what = problem.message.replace(/[.:].*$/, ""); // less "try again", which the page does
-    const text = more ? `${what}. Asking again in ${count(wait, "second")}.` : problem.message;
+    const text = more ? `${what}. Trying again in ${count(wait, "second")}.` : problem.message;
     notice("The server is busy", text, "Try now", () => again());
     if (more) retry = setTimeout(() => again(tries + 1), wait * 1000);
   } else {
     const unusable = query?.image && problem.status === 422;
-    notice(unusable ? "This picture cannot be used" : "That did not work", problem.message);
+    notice(unusable ? "This image cannot be used" : "That did not work", problem.message);
   }
 }
 
 async function signIn(then) {
-  const told = await askToken();
-  if (told) {
+  const token = await askToken();
+  if (token) {
     quiet();
     then();
   } else explain(new Failure("token", ""), then);
@@ -76,23 +76,23 @@ async function signIn(then) {
 // Searching ---------------------------------------------------------------------------------------------------------
 
 async function run({ focus = false, tries = 0 } = {}) {
-  underWay?.abort();
+  running?.abort();
   if (!query || !info) return;
-  const mine = (underWay = new AbortController());
+  const request = (running = new AbortController());
   const results = byId("results");
   const current = query;
   quiet();
   byId("empty").replaceChildren();
   results.setAttribute("aria-busy", "true");
   if (!results.querySelector(".card .distance")) {
-    pictures.close();
-    results.replaceChildren(...skeletons(Math.min(wanted().k, 24)));
+    resultImages.close();
+    results.replaceChildren(...skeletons(Math.min(searchOptions().k, 24)));
   }
   say("Searching…");
   try {
     const { name, ...question } = current;
-    const answer = await search(question, wanted(), mine.signal);
-    if (mine.signal.aborted) return;
+    const answer = await search(question, searchOptions(), request.signal);
+    if (request.signal.aborted) return;
     show(answer, current);
     if (focus) {
       byId("asked").focus({ preventScroll: true });
@@ -100,11 +100,11 @@ async function run({ focus = false, tries = 0 } = {}) {
       if (top < 0 || top > innerHeight) byId("code").scrollIntoView();
     }
   } catch (problem) {
-    if (mine.signal.aborted || problem.name === "AbortError") return;
+    if (request.signal.aborted || problem.name === "AbortError") return;
     clear();
     explain(problem, (times = 0) => run({ focus, tries: times }), tries);
   } finally {
-    if (underWay === mine) results.removeAttribute("aria-busy");
+    if (running === request) results.removeAttribute("aria-busy");
   }
 }
 
@@ -113,10 +113,10 @@ const nameOf = ({ name, key, code }) => name ?? key ?? `code ${code}`;
 function show(answer, query) {
   const { matches, bits } = answer;
   const own = bitsOf(answer.code, bits);
-  const shown = new Pictures();
+  const shown = new ItemImages();
   byId("results").replaceChildren(...matches.map((match) => card(match, info.images ? shown : null, own)));
-  pictures.close();
-  pictures = shown;
+  resultImages.close();
+  resultImages = shown;
   byId("code").hidden = byId("bar").hidden = false;
   byId("asked").textContent = `The code of ${query.code ? "your search" : nameOf(query)}`;
   byId("hex").textContent = answer.code;
@@ -138,9 +138,9 @@ function spread({ matches, reranked }) {
   return `all ${near ? apart(near) : "with the same code"}${reranked ? ", ordered by looks" : ""}`;
 }
 
-/** Takes the results away. */
+/** Remove the results. */
 function clear() {
-  pictures.close();
+  resultImages.close();
   byId("results").replaceChildren();
   byId("empty").replaceChildren();
   byId("code").hidden = byId("bar").hidden = true;
@@ -149,11 +149,11 @@ function clear() {
 
 const emptyIndex = () => [
   el("h2", {}, "The index is empty"),
-  el("p", {}, "There is nothing to find yet. Put pictures into it, and search again:"),
+  el("p", {}, "Add images to it, and search again:"),
   el("pre", { tabindex: "0", "aria-label": "Command" }, el("code", {}, "adsh index add INDEX photos/")),
 ];
 
-/** Before anything was asked: what to do, and items to start from. */
+/** Show what to do before the first search, and items to start from. */
 function welcome() {
   clear();
   if (!info.items) {
@@ -161,34 +161,34 @@ function welcome() {
     return;
   }
   const examples = info.examples ?? [];
-  pictures = new Pictures();
+  resultImages = new ItemImages();
   const from = examples.length ? "Or start from an item of the index:" : "";
   const [title, hint] = info.takes_images
-    ? ["Find what looks like your picture", `Choose, drop or paste one. ${from}`]
+    ? ["Find what looks like your image", `Choose, drop or paste one. ${from}`]
     : ["Find what is like an item", "Give its key or a code, or start from one of these:"];
   byId("empty").replaceChildren(el("h2", {}, title), el("p", {}, hint));
-  byId("results").replaceChildren(...examples.map((item) => card(item, info.images ? pictures : null, null)));
+  byId("results").replaceChildren(...examples.map((item) => card(item, info.images ? resultImages : null, null)));
 }
 
 // The query ---------------------------------------------------------------------------------------------------------
 
 function showQuery() {
   URL.revokeObjectURL(thumb);
-  thumbPicture.close();
-  thumbPicture = new Pictures();
+  thumbImage.close();
+  thumbImage = new ItemImages();
   thumb = query?.image ? URL.createObjectURL(query.image) : "";
   const place = byId("thumb");
   place.replaceChildren();
-  if (thumb) place.append(el("img", { src: thumb, alt: `Your picture, ${query.name}` }));
-  else if (query?.key) place.append(picture(query.key, info.images ? thumbPicture : null));
+  if (thumb) place.append(el("img", { src: thumb, alt: `Your image, ${query.name}` }));
+  else if (query?.key) place.append(itemImage(query.key, info.images ? thumbImage : null));
   byId("drop").classList.toggle("has", Boolean(query && !query.code));
-  const choose = query ? "Choose another picture" : "Choose a picture";
+  const choose = query ? "Choose another image" : "Choose an image";
   byId("drop-word").textContent = info.takes_images ? choose : "Search by key or code";
   byId("text").value = query?.key ?? query?.code ?? "";
 }
 
 /** The query in the address, if there is one. */
-function asked() {
+function queryInAddress() {
   const [, kind, text] = /^#(key|code)=(.+)$/s.exec(location.hash) ?? [];
   try {
     return kind && { [kind]: decodeURIComponent(text) };
@@ -197,9 +197,9 @@ function asked() {
   }
 }
 
-/** Asks what the address says, unless it is asked already. */
+/** Search for what the address says, unless that is shown already. */
 function route({ focus = false } = {}) {
-  const next = asked() ?? uploads.get(history.state?.upload) ?? null;
+  const next = queryInAddress() ?? uploads.get(history.state?.upload) ?? null;
   if (next && query && next.image === query.image && next.key === query.key && next.code === query.code) return;
   query = next;
   quiet();
@@ -207,31 +207,31 @@ function route({ focus = false } = {}) {
   openSearch();
   if (query) run({ focus });
   else {
-    underWay?.abort();
+    running?.abort();
     say("");
     welcome();
   }
 }
 
-/** Searches with a file, if it can be a picture. */
+/** Search with a file, if it can be an image. */
 function take(file) {
   if (!info) {
     early = file;
     return;
   }
   openSearch();
-  if (!file) return notice("That is no picture's file", `Save the picture first, then choose ${FORMATS}.`);
+  if (!file) return notice("That is not an image file", `Save the image first, then choose ${FORMATS}.`);
   if (!info.takes_images) {
-    return notice("This model takes no pictures", "It was trained on features: search by a key or a code.");
+    return notice("This model takes no images", "It was trained on features: search by a key or a code.");
   }
-  const name = file.name || "pasted picture";
+  const name = file.name || "pasted image";
   if (file.type && !file.type.startsWith("image/")) {
-    return notice("That is not a picture", `${name} is of another kind: choose ${FORMATS}.`);
+    return notice("That is not an image", `${name} has another format: choose ${FORMATS}.`);
   }
   if (file.size > info.limits.max_body - 4096) {
     const most = (info.limits.max_body / 2 ** 20).toLocaleString("en", { maximumFractionDigits: 1 });
     const text = `${name} is larger than the ${most} MiB that this service takes: choose a smaller one.`;
-    return notice("This picture is too large", text);
+    return notice("This image is too large", text);
   }
   const upload = `${performance.timeOrigin}/${uploads.size}`; // no other visit of the page has it
   uploads.set(upload, { image: file, name });
@@ -300,10 +300,10 @@ async function start(tries = 0) {
   byId("version").textContent = `adsh ${version}`;
   byId("drop").disabled = !info.takes_images;
   if (!info.takes_images) {
-    byId("drop-hint").textContent = "this model takes features, not pictures";
-    byId("options").open = true; // the only way to ask
+    byId("drop-hint").textContent = "this model takes features, not images";
+    byId("options").open = true; // the only way to search
   }
-  wanted = options(info, () => run());
+  searchOptions = options(info, () => run());
   showQuality(byId("quality"), info);
   byId("results").removeAttribute("aria-busy");
   route();

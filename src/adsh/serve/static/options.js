@@ -7,7 +7,7 @@ const MOST = 100; // results that a person looks through
 const CHIPS = 12; // more classes than that go into a list
 const PAUSE = 180; // milliseconds after the last change
 
-/** Sets the controls up for what is served; `changed` is called once they rest. `wanted()` gives what they say. */
+/** Set up the controls; `changed` is called once they rest. Returns a function that reads the search options. */
 export function options(info, changed) {
   const [k, radius] = [byId("k"), byId("radius")];
   let timer = 0;

@@ -5,9 +5,9 @@ import { count, el } from "./dom.js";
 
 /** What a column of the evaluation means to somebody who searches. */
 const MEANING = {
-  learned: "items that were there, with their labels, when the model learned",
-  network: "items that the network codes from their pixels alone",
-  hashed: "items coded by the method's hash function",
+  learned: "items of the training database, with the codes that were learned from their labels",
+  network: "items that the network encodes from their pixels alone",
+  hashed: "items encoded by the method's hash function",
 };
 const MAP = "MAP, the mean average precision, is 1 where all of the same kind come first.";
 
@@ -17,20 +17,20 @@ const term = ([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))
 const terms = (pairs) => el("dl", {}, pairs.flatMap(term));
 
 export function showQuality(place, info) {
-  const judged = info.evaluations[0];
-  place.replaceChildren(...(judged ? figures(judged) : [notJudged(info.runtime === "onnx")]), about(info));
+  const evaluation = info.evaluations[0];
+  place.replaceChildren(...(evaluation ? figures(evaluation) : [notEvaluated(info.runtime === "onnx")]), about(info));
 }
 
-function notJudged(exported) {
+function notEvaluated(exported) {
   const commands = exported ? "adsh evaluate MODEL\nadsh export MODEL --out NEW" : "adsh evaluate MODEL";
   const then = exported
-    ? "This is an export, which has the figures where its model was judged before: serve the new one, and they appear here."
+    ? "This is an export, which has the figures if its model was evaluated before: serve the new one, and they appear here."
     : "Then start the service again: the figures appear here.";
   return el(
     "div",
     { class: "empty" },
-    el("h2", {}, "This model has not been judged yet"),
-    el("p", {}, "Judging asks with labelled pictures that it has not seen, and counts how many of those found are right."),
+    el("h2", {}, "This model has not been evaluated yet"),
+    el("p", {}, "An evaluation searches with labelled images that the model has not seen, and counts how many results are right."),
     el("pre", { tabindex: "0", "aria-label": "Command" }, el("code", {}, commands)),
     el("p", { class: "soft" }, then),
   );
@@ -49,7 +49,7 @@ function figures({ columns, queries, database, bits }) {
     el(
       "p",
       { class: "lead" },
-      `Of the ${count(first.ks[ten], "nearest item")} to a picture it has not seen, `,
+      `Of the ${count(first.ks[ten], "nearest item")} to an image it has not seen, `,
       el("b", {}, percent(first.precision[ten])),
       " are of the same kind, on average.",
     ),

@@ -17,14 +17,14 @@ function said(value) {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** A picture of the item, or where there is none its key on a quiet ground. */
-export function picture(key, pictures) {
+/** The image of an item, or its key where there is none. */
+export function itemImage(key, images) {
   const frame = el("span", { class: "frame" });
   const none = () => frame.replaceChildren(el("span", { class: "none", "aria-hidden": "true" }, key.split("/").pop()));
-  if (pictures) {
+  if (images) {
     const img = el("img", { alt: "", draggable: "false", loading: "lazy", decoding: "async", width: 160, height: 160 });
     frame.append(img);
-    pictures.show(img, key, none);
+    images.show(img, key, none);
   } else none();
   return frame;
 }
@@ -40,7 +40,7 @@ function facts(metadata, label) {
  * @param {{key: string, distance?: number, metadata: object?, code?: string}} match
  * @param {number[]?} asked the bits that were searched for
  */
-export function card(match, pictures, asked) {
+export function card(match, images, asked) {
   const metadata = match.metadata ?? {};
   const label = labelField(Object.keys(metadata));
   const shown = label && said(metadata[label]);
@@ -57,7 +57,7 @@ export function card(match, pictures, asked) {
     el(
       "a",
       { class: "card", href: keyLink(match.key) },
-      picture(match.key, pictures),
+      itemImage(match.key, images),
       el(
         "span",
         { class: "line" },
