@@ -11,8 +11,11 @@ def run(script):
 
 
 def test_the_public_names_are_the_intended_ones():
-    names = "ADSH AdshError AdshWarning LabelSets create_network data evaluate load methods metrics open_index"
-    assert set(adsh.__all__) == set(names.split())
+    names = {
+        "ADSH", "AdshError", "AdshWarning", "LabelSets", "create_network", "data", "evaluate", "load", "methods",
+        "metrics", "open_index", "train_and_index",
+    }  # fmt: skip
+    assert set(adsh.__all__) == names
     for name in adsh.__all__:
         assert getattr(adsh, name) is not None
     assert set(adsh.__all__) <= set(dir(adsh))

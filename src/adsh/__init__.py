@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .utils import moved
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "methods",
     "metrics",
     "open_index",
+    "train_and_index",
 ]
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from .labels import LabelSets
     from .models.adsh import ADSH, load
     from .networks import create_network
+    from .runs.pipeline import train_and_index
 
 _HOMES = {
     "ADSH": "models.adsh",
@@ -36,13 +40,16 @@ _HOMES = {
     "methods": "methods",
     "metrics": "metrics",
     "open_index": "index",
+    "train_and_index": "runs.pipeline",
     "AdshError": "errors",
     "AdshWarning": "errors",
 }
 
+moved.install()
+
 
 def __getattr__(name: str) -> Any:
-    """Public names are imported at first use, so that `import adsh` alone needs no torch."""
+    """Import a public name at its first use, so that `import adsh` alone needs no torch."""
     if name not in _HOMES:
         raise AttributeError(f"module 'adsh' has no attribute {name!r}")
     from importlib import import_module

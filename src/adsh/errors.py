@@ -1,4 +1,4 @@
-"""Every error a user can meet: what was given, what was expected, what to do."""
+"""The errors of this package. A message says what was given, what was expected, and what to do."""
 
 
 class AdshError(Exception):
@@ -6,43 +6,43 @@ class AdshError(Exception):
 
 
 class InputError(AdshError, ValueError):
-    """An argument, array or label that cannot be used as given."""
+    """An argument, array or label cannot be used as given."""
 
 
 class NotFittedError(AdshError, AttributeError):
-    """Something learned was asked for before `fit`."""
+    """Something that `fit` learns was requested before it."""
 
 
 class TrainingError(AdshError, RuntimeError):
-    """Training could not go on, for instance because the outputs stopped being finite."""
+    """Training could not continue, for instance because the outputs were no longer finite."""
 
 
 class PeerLostError(TrainingError):
-    """Another process of a run that several share is gone, so this one cannot go on."""
+    """Another process of a distributed run was lost, so this one cannot continue."""
 
 
 class ExportError(AdshError, RuntimeError):
-    """An exported model does not give what the model gives."""
+    """An exported model gives other codes than the model itself."""
 
 
 class FolderError(AdshError, OSError):
-    """A folder, of a model or a report, that cannot be read or written."""
+    """A folder, such as that of a model or a report, cannot be read or written."""
 
 
 class BusyError(AdshError, TimeoutError):
-    """Another process kept writing to an index for longer than was waited."""
+    """Another process was writing to an index for longer than the timeout."""
 
 
 class ServerError(AdshError, ConnectionError):
-    """A server, of a database or a cluster, that cannot be reached, or does not hold or allow what is needed."""
+    """A database or cluster cannot be reached, or lacks or refuses what is needed."""
 
 
 class MissingExtraError(AdshError, ImportError):
-    """An optional dependency is not installed; the message holds the command that adds it."""
+    """An optional dependency is not installed; the message has the command that installs it."""
 
 
 def first_line(problem: BaseException) -> str:
-    """What another library's error says, for use inside one of these."""
+    """Return the first line of another library's error, for use in a message."""
     return (str(problem).splitlines() or [type(problem).__name__])[0]
 
 

@@ -44,5 +44,5 @@ def test_a_step_that_fails_ends_it_in_one_line(adsh, monkeypatch):
     monkeypatch.setattr("adsh.evaluate.metrics.mean_average_precision", lambda *_, **__: 0.25)
     ended = adsh("doctor")
     assert ended.status == 2
-    assert "the self-test failed: finds the right ones: MAP on four classes far apart is 0.25" in ended.err
+    assert "the self-test failed: finds the right ones: MAP on four well separated classes is 0.25" in ended.err
     assert "Traceback" not in ended.err

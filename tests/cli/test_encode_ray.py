@@ -44,5 +44,5 @@ def test_what_the_cluster_did_is_reported(adsh, trained, tmp_path, monkeypatch):
     assert (bits, index.bits, where["actors"]) == (12, 12, 3)
     assert package.open_index("i").model is not None  # codes of another model are refused from now on
     printed = adsh("encode", trained, "images", *flags).out
-    assert "there before  1" in printed
+    assert "skipped     1" in printed
     assert "  a/2.png: no image" in printed

@@ -65,14 +65,14 @@ def test_a_stopped_run_goes_on_where_it_was(adsh, folder, monkeypatch):
     with monkeypatch.context() as stopping:
         stopping.setattr(feature_cache.FeatureFile, "write", stop)
         ended = adsh(*MAKE)
-    assert (ended.status, ended.err) == (130, "adsh: stopped; the same command goes on where it was\n")
+    assert (ended.status, ended.err) == (130, "adsh: stopped; repeat the command to continue\n")
     assert not (folder.parent / "f.npy").exists()
     assert json.loads((folder.parent / ".f.npy.json").read_text())["done"] == 32
     assert adsh(*MAKE, "--json").json["done_before"] == 32
     assert (folder.parent / "f.npy").read_bytes() == (folder.parent / "whole.npy").read_bytes()
     assert not list(folder.parent.glob(".f.npy*"))
     assert adsh(*MAKE, "--json").json["done_before"] == 60  # nothing is left to do
-    assert "60 of them done before" in adsh(*MAKE).out
+    assert "60 of them computed before" in adsh(*MAKE).out
 
 
 def test_what_was_made_of_something_else_is_refused_with_the_difference(adsh, refused, folder):

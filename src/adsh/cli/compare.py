@@ -14,8 +14,8 @@ EXAMPLE = "adsh compare digits-12bits/report digits-24bits/report --out comparis
 
 
 def command(
-    reports: Annotated[list[Path], typer.Argument(help="Folders of reports, two or more.")],
-    out: Annotated[Path, typer.Option(help="The folder of the report that overlays them.")] = Path("comparison"),
+    reports: Annotated[list[Path], typer.Argument(help="Two or more folders of reports.")],
+    out: Annotated[Path, typer.Option(help="The folder for the comparison.")] = Path("comparison"),
     title: Annotated[str | None, typer.Option(help="Its title.")] = None,
     json: Json = False,
 ) -> None:
@@ -29,9 +29,9 @@ def command(
         raise InputError(f"only {reports[0]} is given: name at least two reports to compare")
     evaluations = [evaluation for report in reports for evaluation in read_report(report)]
     page = write_report(evaluations, out, title=title)
-    told = [dict(zip(HEADINGS, row, strict=True)) for row in rows(evaluations)]
+    rows_by_heading = [dict(zip(HEADINGS, row, strict=True)) for row in rows(evaluations)]
     if json:
-        as_json({"report": str(page), "rows": told})
+        as_json({"report": str(page), "rows": rows_by_heading})
         return
     table(HEADINGS, rows(evaluations))
     print(f"report  {page}")

@@ -1,4 +1,4 @@
-"""`adsh data`: get a published set, and see what a source holds."""
+"""`adsh data`: download a published data set, and show what a source holds."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .show import as_json, facts
 if TYPE_CHECKING:
     from ..data import Dataset
 
-_LISTED = 20  # classes told one by one
+_LISTED = 20  # classes that are listed one by one
 
 app = typer.Typer(name="data", add_completion=False, rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True, epilog="Example:  adsh data info digits")
 def data(context: typer.Context) -> None:
-    """Get a published set, and see what a source holds."""
+    """Download a published data set, and show what a source holds."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -32,14 +32,14 @@ def info(
     source: Source,
     root: Root = None,
     labels: Labels = None,
-    sheet: Annotated[Path | None, typer.Option(help="Write a picture of some images of each class here.")] = None,
+    sheet: Annotated[Path | None, typer.Option(help="Write an image with samples of each class to this file.")] = None,
     skip_bad: SkipBad = None,
     json: Json = False,
 ) -> None:
-    """Say what a source holds.
+    """Show what a source holds.
 
-    How many items, classes and label sets, how alike they are, and how many are duplicates. Every item is read once:
-    files that cannot be are found here, before training, all of them.
+    How many items, classes and label sets, the share of similar pairs, and how many are duplicates. Every item is read
+    once: all files that cannot be read are found here, before training.
     """
     from ..data import check_readable, open_source, summary
     from ..data.images.contact_sheet import check_sheet, contact_sheet
@@ -50,20 +50,20 @@ def info(
     dataset = open_source(source, root=root, labels=labels)
     with closing(ProgressLine()) as progress:
         read = check_readable(dataset, skip_bad=bool(skip_bad), progress=lambda done: progress(done, len(dataset)))
-    told = summary(read.dataset, read.digests)
+    figures = summary(read.dataset, read.digests)
     missing = getattr(dataset, "missing", [])  # listed by the source, and not there
     if missing:
-        told["missing"] = len(missing)
+        figures["missing"] = len(missing)
     if read.bad:
-        told["unreadable"] = len(read.bad)
+        figures["unreadable"] = len(read.bad)
     if sheet is not None:
-        told["sheet"] = str(contact_sheet(read.dataset, sheet))
+        figures["sheet"] = str(contact_sheet(read.dataset, sheet))
     if json:
         listed = {"bad": as_records(read.bad)} if read.bad else {}
-        as_json({**told, **listed})
+        as_json({**figures, **listed})
         return
     sizes = _class_sizes(read.dataset)
-    shown = {name.replace("_", " "): _words(value) for name, value in told.items()}
+    shown = {name.replace("_", " "): _words(value) for name, value in figures.items()}
     facts({**shown, "classes": f"{shown['classes']}: {sizes}"} if sizes else shown)
     for key, reason in read.bad:
         print(f"  {key}: {reason}")
@@ -71,8 +71,8 @@ def info(
 
 @app.command(epilog="Example:  adsh data get cifar10 --root data/cifar10")
 def get(
-    source: Annotated[str, typer.Argument(help="The set to download: cifar10.")],
-    root: Annotated[Path | None, typer.Option(help="The folder to put it in; else $ADSH_DATA/SOURCE.")] = None,
+    source: Annotated[str, typer.Argument(help="The data set to download: cifar10.")],
+    root: Annotated[Path | None, typer.Option(help="The folder for it; else $ADSH_DATA/SOURCE.")] = None,
     json: Json = False,
 ) -> None:
     """Download a published set.
@@ -94,14 +94,14 @@ def get(
 
 
 def _class_sizes(dataset: Dataset) -> str:
-    """How many items each class has, the first of many."""
+    """Return how many items each class has; of many classes, the first ones."""
     import numpy as np
 
     if dataset.labels is None or len(dataset.classes) != len(dataset.labels.names):
         return ""
     labels, names = dataset.labels, dataset.classes
-    held = np.bincount(labels.tags, np.repeat(labels.sizes, np.diff(labels.starts)), len(names))
-    listed = [f"{name} {count:,.0f}" for name, count in zip(names[:_LISTED], held, strict=False)]
+    counts = np.bincount(labels.tags, np.repeat(labels.sizes, np.diff(labels.starts)), len(names))
+    listed = [f"{name} {count:,.0f}" for name, count in zip(names[:_LISTED], counts, strict=False)]
     return ", ".join(listed) + ", …" * (len(names) > _LISTED)
 
 

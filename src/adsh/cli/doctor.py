@@ -14,22 +14,25 @@ EXAMPLE = "adsh doctor"
 
 
 def command(
-    self_test: Annotated[
-        bool, typer.Option(help="Learn, save, load and search a little of everything, in seconds.")
-    ] = True,
+    self_test: Annotated[bool, typer.Option(help="Train, save, load and search a small model, in seconds.")] = True,
     json: Json = False,
 ) -> None:
-    """Say what is installed and what is missing, and try it out.
+    """Show what is installed and what is missing, and test it.
 
-    With the command that adds each missing part. Status 2 where what is installed does not work.
+    Shows the command that installs each missing part. Exits with status 2 where what is installed does not work.
     """
     from ..runs import doctor
 
-    told, device, parts, folders = doctor.versions(), doctor.device(), doctor.extras(), doctor.data_folders()
+    versions, device, extras, folders = doctor.versions(), doctor.device(), doctor.extras(), doctor.data_folders()
     if not json:
-        facts({**told, "device": device})
+        facts({**versions, "device": device})
         print("\nextras")
-        facts({f"  {one.name}": "there" if not one.missing else f"{one.purpose}: {one.command}" for one in parts})
+        facts(
+            {
+                f"  {extra.name}": "installed" if not extra.missing else f"{extra.purpose}: {extra.command}"
+                for extra in extras
+            }
+        )
         print("\ndata")
         facts({f"  {name}": where for name, where in folders.items()})
         print("\nself-test" * self_test)
@@ -41,8 +44,8 @@ def command(
     failed = [step for step in steps if step.problem is not None]
     if json:
         as_json({
-            "versions": told, "device": device, "data": folders,
-            "extras": {one.name: {"missing": list(one.missing), "purpose": one.purpose} for one in parts},
+            "versions": versions, "device": device, "data": folders,
+            "extras": {extra.name: {"missing": list(extra.missing), "purpose": extra.purpose} for extra in extras},
             "self_test": [{"step": step.name, "seconds": step.seconds, "problem": step.problem} for step in steps],
         })  # fmt: skip
     if failed:

@@ -15,23 +15,23 @@ EXAMPLE = "adsh evaluate photos-48bits --out photos-48bits/report"
 
 def command(
     model: Model,
-    data: Annotated[str | None, typer.Option(help="A source; by default the one it was trained on.")] = None,
+    data: Annotated[str | None, typer.Option(help="A source.  [default: the one it was trained on]")] = None,
     out: Annotated[Path | None, typer.Option(help="The report's folder.  [default: MODEL/report]")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Draw this split; by default the run's own is taken.")] = None,
-    split_seed: Annotated[int | None, typer.Option(help="The seed the split is drawn from.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Draw this split.  [default: that of the run]")] = None,
+    split_seed: Annotated[int | None, typer.Option(help="The seed of the split.")] = None,
     root: Root = None,
     labels: Labels = None,
     k: Annotated[int | None, typer.Option("-k", "--k", help="MAP over the first k, not over all.")] = None,
     divisor: Annotated[str, typer.Option(help="With -k: retrieved or min.")] = "retrieved",
-    cases: Annotated[int, typer.Option(help="Queries shown with what they found.")] = 5,
+    cases: Annotated[int, typer.Option(help="Queries to show with their results.")] = 5,
     name: Annotated[str | None, typer.Option(help="What the report calls the model.")] = None,
     device: Device = None,
     json: Json = False,
 ) -> None:
-    """Judge a model on queries it has not seen.
+    """Evaluate a model on queries that it was not trained on.
 
-    In two columns: against the codes as learned, and against the database coded by the network. Without --data and
-    --protocol, by the source and the split of its own run.
+    In two columns: against the learned codes of the database, and against its codes by the network. Without --data and
+    --protocol, on the source and the split of its own run.
     """
     from ..evaluate import write_report
     from ..evaluate.report import HEADINGS

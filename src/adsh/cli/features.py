@@ -22,23 +22,22 @@ def command(
         str | None, typer.Option(help="pretrained, the path of a weight file, or none.  [default: the network's]")
     ] = None,
     size: Size = None,
-    batch: Annotated[int | None, typer.Option(help="Images at once.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Images per batch.")] = None,
     root: Root = None,
     skip_bad: SkipBad = None,
     cache: Cache = None,
     cache_size: CacheSize = None,
     workers: Workers = None,
     device: Device = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     json: Json = False,
 ) -> None:
-    """Make features of images once, to train from quickly.
+    """Compute features of images once, to train on quickly.
 
-    A network looks at every image; what it saw is written as rows of numbers, for `adsh train` and the methods that
-    take features.
+    A pre-trained network computes a feature vector of every image, for `adsh train` and the methods that take features.
 
-    Stopped and run again, it goes on where it was. Labels, keys and class names are written beside, and taken from
-    there by adsh train features.npy.
+    A run that was stopped is resumed by the same command. Labels, keys and class names are written next to the
+    features, and adsh train features.npy finds them there.
     """
     from ..data import open_source
     from ..data.readable import as_records
@@ -48,36 +47,37 @@ def command(
 
     check_out(out)
     network = network or PRETRAINED
-    reading, making = ProgressLine(), ProgressLine("features")
+    reading, computing = ProgressLine(), ProgressLine("features")
     try:
         prepared = prepare_inputs(
             open_source(source, root=root), network=network, size=size, cache=cache or "ram", cache_size=cache_size,
             skip_bad=bool(skip_bad), workers=workers, on_read=reading,
         )  # fmt: skip
-        made = make_features(
+        features = make_features(
             prepared.usable(), out, network=network, batch=batch, device=device or "auto", overwrite=overwrite,
-            weights=None if weights == "none" else weights or "auto", on_done=making,
+            weights=None if weights == "none" else weights or "auto", on_done=computing,
         )  # fmt: skip
     except KeyboardInterrupt:
-        raise Stopped("stopped; the same command goes on where it was") from None
+        raise Stopped("stopped; repeat the command to continue") from None
     finally:
         reading.close()
-        making.close()
-    items, width = made.shape
+        computing.close()
+    items, width = features.shape
     read = {"unreadable": as_records(prepared.bad)}
-    told: dict[str, Any] = {
-        "features": str(out), "items": items, "width": width, "network": network, "done_before": made.resumed,
-        "seconds": round(made.seconds, 3), "items_per_second": round((items - made.resumed) / max(made.seconds, 1e-9)),
-        "device": str(made.device),
+    values: dict[str, Any] = {
+        "features": str(out), "items": items, "width": width, "network": network, "done_before": features.resumed,
+        "seconds": round(features.seconds, 3),
+        "items_per_second": round((items - features.resumed) / max(features.seconds, 1e-9)),
+        "device": str(features.device),
     }  # fmt: skip
     if json:
-        as_json({**told, **(read if prepared.bad else {})})
+        as_json({**values, **(read if prepared.bad else {})})
         return
-    again = f", {made.resumed:,} of them done before" if made.resumed else ""
+    again = f", {features.resumed:,} of them computed before" if features.resumed else ""
     facts(
         {
             "features": f"{out}: {items:,} items of {width:,} numbers by {network}{again}",
-            "made": f"in {made.seconds:.1f} s, {told['items_per_second']:,} items/s on {made.device}",
+            "computed": f"in {features.seconds:.1f} s, {values['items_per_second']:,} items/s on {features.device}",
             **({"images": f"{len(prepared.bad):,} cannot be read and are left out"} if prepared.bad else {}),
             "next": f"adsh train {out} --network linear",
         }

@@ -9,14 +9,11 @@ EXAMPLE = "adsh info photos-48bits"
 
 
 def command(model: Model, json: Json = False) -> None:
-    """Say what a model's folder holds.
-
-    Its codes, network and training, and the run behind it.
-    """
+    """Show what a model's folder holds: its codes, network and training, and the run behind it."""
     from ..models.info import model_info
 
-    told = model_info(model)
+    values = model_info(model)
     if json:
-        as_json(told)
+        as_json(values)
     else:
-        facts({name.replace("_", " "): value for name, value in told.items()})
+        facts({name.replace("_", " "): value for name, value in values.items()})

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import FolderError, InputError
 from ..hamming.bits import Codes, bytes_for
-from ..utils.storage import file_system, told_as
+from ..utils.storage import file_system, translate_errors
 from ..utils.urls import shown
 
 DESCRIPTION = "encode.json"
@@ -115,7 +115,9 @@ class ParquetCodes:
         return f"{self._base}/.{name}"
 
     def _writing(self) -> AbstractContextManager[None]:
-        return told_as(lambda why: FolderError(f"{self.out} cannot be written ({why}): give a folder or an address"))
+        return translate_errors(
+            lambda why: FolderError(f"{self.out} cannot be written ({why}): give a folder or an address")
+        )
 
     def __iter__(self) -> Iterator[tuple[list[str], Codes]]:
         return (self.read(number) for number in sorted(self.done()))

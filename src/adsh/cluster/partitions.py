@@ -21,7 +21,7 @@ from ..data import Dataset, open_source
 from ..data.images.decode import SUFFIXES, decode
 from ..data.sources.registry import NAMED, source_root
 from ..errors import FolderError, InputError
-from ..utils.storage import file_system, told_as
+from ..utils.storage import file_system, translate_errors
 from ..utils.urls import shown
 
 KeyedImage = tuple[str, Callable[[], Image.Image]]  # a key, and a function that reads its image or raises InputError
@@ -252,7 +252,7 @@ def _existing(address: str) -> tuple[Any, str]:
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
     """Raise FolderError, which ends the run: an InputError is about one image, which may be left out."""
-    with told_as(
+    with translate_errors(
         lambda why: FolderError(f"{shown(name)} cannot be read ({why}): check the address and the permissions")
     ):
         yield

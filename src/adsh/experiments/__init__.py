@@ -6,7 +6,7 @@ A module of `figures` lists the cells of an experiment and renders their results
 from __future__ import annotations
 
 from .cell import Cell
-from .experiment_config import ExperimentConfig
+from .experiment_config import ExperimentConfig, Setting
 from .run import EXPERIMENTS, Outcome, reproduce
 
-__all__ = ["EXPERIMENTS", "Cell", "ExperimentConfig", "Outcome", "reproduce"]
+__all__ = ["EXPERIMENTS", "Cell", "ExperimentConfig", "Outcome", "Setting", "reproduce"]

@@ -104,6 +104,9 @@ class ExperimentConfig:
         return [name for name in methods if not self.methods or name in self.methods]
 
 
+Setting = ExperimentConfig  # its earlier name
+
+
 def protocol_of(config: ExperimentConfig) -> str:
     """Return the configured protocol, or the default of the data set."""
     return config.protocol or _PROTOCOLS.get(config.dataset, "holdout")

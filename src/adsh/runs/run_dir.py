@@ -1,10 +1,10 @@
-"""A run as a folder: the model, and beside it all that says how it came about.
+"""The folder of a run: the model, and next to it all that says how it was trained.
 
-run.toml       the whole run: what was asked for, the values used, the data and the machine
-split.npz      who asks and who answers, as indices into the source as opened, unreadable items included
-log.jsonl      one JSON object an event, as it happens
-checkpoints/   where asked for
-config.json …  the model, once it is trained: see model_folder
+run.toml       the whole run: its settings, the values used, the data and the machine
+split.npz      queries and database, as indices into the source as opened, unreadable items included
+log.jsonl      one JSON object per event, as it happens
+checkpoints/   where --checkpoint-every is given
+config.json …  the model, once it is trained: see models/storage
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from ..utils.files import find_file, read_toml, recover, replacing_file
 
 
 class RunFolder:
-    """Reads and writes the files beside the model."""
+    """Reads and writes the files next to the model."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
 
     @property
     def checkpoints(self) -> Path:
-        """Where this run's checkpoints are."""
+        """The folder of this run's checkpoints."""
         return self.path / CHECKPOINTS
 
     def recover(self) -> None:
-        """Finishes what a crash interrupted while the model was being put in place."""
+        """Finish a save of the model that a crash interrupted."""
         recover(self.path)
 
     def clear(self) -> None:
-        """Forgets an earlier run's log and checkpoints; its model stays until the new one takes its place."""
+        """Delete the log and checkpoints of an earlier run; its model stays until the new one replaces it."""
         for name in (CHECKPOINTS, TENSORBOARD):
             shutil.rmtree(self.path / name, ignore_errors=True)
         (self.path / LOG).unlink(missing_ok=True)
 
     def write_run(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
-        """run.toml; values that are None are left out."""
+        """Write run.toml; values that are None are left out."""
         text = "# Written by adsh. Run it again: adsh train --config run.toml --out FOLDER\n"
         for name, values in tables.items():
             text += f"\n[{name}]\n"
@@ -54,21 +54,21 @@ class RunFolder:
             file.write(text.encode())
 
     def read_run(self) -> dict[str, Any]:
-        """run.toml, or {} where there is none."""
+        """Return run.toml, or {} where there is none."""
         path = find_file(self.path, RUN)
         return read_toml(path) if path.exists() else {}
 
     def write_split(self, split: Split) -> None:
-        """split.npz."""
+        """Write split.npz."""
         split.save(self.path / SPLIT)
 
     def read_split(self) -> Split | None:
-        """The split of the run, or None where there is none."""
+        """Return the split of the run, or None where there is none."""
         path = find_file(self.path, SPLIT)
         return Split.load(path) if path.exists() else None
 
     def log(self, event: str, **values: Any) -> None:
-        """Appends an event to log.jsonl."""
+        """Append an event to log.jsonl."""
         line = {"event": event, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **values}
         try:
             with (self.path / LOG).open("ab") as file:
@@ -77,23 +77,23 @@ class RunFolder:
             raise FolderError(f"cannot write {self.path / LOG}: {problem.strerror}") from None
 
     def mend_log(self, done: int) -> None:
-        """Cuts off what a run that goes on after `done` outer iterations will write again, and a half-written line."""
+        """Delete events after `done` outer iterations, which a resumed run writes again, and a half-written line."""
         path = self.path / LOG
         if path.exists():
-            kept = [line for line, event in _events(path) if event.get("outer", 0) <= done]
+            lines = [line for line, event in _events(path) if event.get("outer", 0) <= done]
             with replacing_file(path) as file:
-                file.write(b"".join(line + b"\n" for line in kept))
+                file.write(b"".join(line + b"\n" for line in lines))
 
     @property
     def finished(self) -> bool:
-        """Whether the model here is what this run gave, and not one that an unfinished run is to replace."""
+        """Whether the model is of this run, and not one that an unfinished run is to replace."""
         path = find_file(self.path, LOG)
         events = _events(path) if path.exists() else []
         return holds_model(self.path) and bool(events) and events[-1][1].get("event") == "saved"
 
 
 def _events(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
-    """The whole lines of a log, and what they say."""
+    """Return the complete lines of a log, and their events."""
     found = []
     for line in path.read_bytes().split(b"\n"):
         with suppress(ValueError):
@@ -108,7 +108,7 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """A TOML value: JSON's spelling of strings, numbers, booleans and lists is TOML's too."""
+    """Return a TOML value: strings, numbers, booleans and lists are written as in JSON."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, float) and value == int(value):

@@ -1,4 +1,4 @@
-"""Folders that are written whole or not at all."""
+"""Write files and folders atomically: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ def _previous(folder: Path) -> Path:
 
 
 def check_writable(folder: Path, needed_bytes: int) -> None:
-    """Raises where `folder` could not be made or replaced: better before hours of training than after."""
+    """Raise where `folder` could not be created or replaced: better before hours of training than after."""
     folder = folder.resolve()
     if folder.exists() and not folder.is_dir():
         raise FolderError(f"{folder} is a file: give a folder to save to")
     if folder == Path.cwd() or os.path.ismount(folder):
         raise FolderError(f"{folder} is the working directory or a disk's root: give a folder below it")
-    beside = _writable_parent(folder)
-    free = shutil.disk_usage(beside).free
+    free = shutil.disk_usage(_writable_parent(folder)).free
     if free < needed_bytes:
         raise FolderError(
             f"not enough space for {folder}: {needed_bytes / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB free; "
@@ -37,7 +36,7 @@ def check_writable(folder: Path, needed_bytes: int) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Finishes the replacing of a folder that a crash interrupted between the two renames, or just after them."""
+    """Finish the replacement of a folder that a crash interrupted between the two renames, or just after them."""
     folder = folder.resolve()
     previous = _previous(folder)
     if previous.exists():
@@ -49,10 +48,10 @@ def recover(folder: Path) -> None:
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """A new folder beside `folder`, to be filled; it takes the name when the block ends without an error.
+    """Yield a new folder to fill, which replaces `folder` when the block ends without an error.
 
     A crash at any moment leaves the old folder or the new one: between the two renames the old one has the
-    name that `find_whole` looks under. Files that the new folder does not hold are kept.
+    name that `find_whole` looks for. Files that the new folder does not hold are kept.
     """
     folder = folder.resolve()
     new, previous = folder.parent / f".{folder.name}.new", _previous(folder)
@@ -84,26 +83,26 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 
 def check_parent(path: Path) -> None:
-    """Raises where a file of that name could not be written."""
+    """Raise where a file of this name could not be written."""
     if path.is_dir():
         raise FolderError(f"{path} is a folder: give the name of a file")
     _writable_parent(path.resolve())
 
 
 def _writable_parent(path: Path) -> Path:
-    """The nearest folder above that exists, once a file could be made in it."""
-    beside = next(parent for parent in path.parents if parent.exists())
+    """Return the nearest parent that exists, after a file could be created in it."""
+    parent = next(parent for parent in path.parents if parent.exists())
     try:
-        with tempfile.TemporaryFile(dir=beside):
+        with tempfile.TemporaryFile(dir=parent):
             pass
     except OSError as problem:
-        raise FolderError(f"cannot write to {beside}: {_reason(problem)}; choose another folder") from None
-    return beside
+        raise FolderError(f"cannot write to {parent}: {_reason(problem)}; choose another folder") from None
+    return parent
 
 
 @contextmanager
 def replacing_file(path: Path) -> Iterator[BinaryIO]:
-    """A new file beside `path`, open for writing; it takes the name when the block ends without an error."""
+    """Yield a new file, open for writing, which replaces `path` when the block ends without an error."""
     new = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +120,7 @@ def replacing_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _take_over(previous: Path, folder: Path) -> None:
-    """Moves into `folder` what only the previous one holds, and removes the rest of that."""
+    """Move into `folder` what only the previous one holds, and delete the rest of that."""
     for path in previous.iterdir():
         if not (folder / path.name).exists():
             path.rename(folder / path.name)
@@ -129,20 +128,20 @@ def _take_over(previous: Path, folder: Path) -> None:
 
 
 def find_whole(folder: Path) -> Path:
-    """Where the last whole version of `folder` is."""
+    """Return where the last complete version of `folder` is."""
     folder = folder.resolve()
     return folder if folder.exists() or not _previous(folder).exists() else _previous(folder)
 
 
 def find_file(folder: Path, name: str) -> Path:
-    """Where a file of `folder` is, be it between the two renames of a save; its place in the folder if nowhere."""
+    """Return where a file of `folder` is, even between the two renames of a save; its path in the folder if nowhere."""
     folder = folder.resolve()
-    kept = _previous(folder) / name
-    return kept if kept.exists() and not (folder / name).exists() else folder / name
+    previous = _previous(folder) / name
+    return previous if previous.exists() and not (folder / name).exists() else folder / name
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,4 +1,4 @@
-"""Where addresses lead: s3://, gs://, hdfs://, file:// or a path, by the file systems that pyarrow knows."""
+"""File systems of s3://, gs://, hdfs:// and file:// URLs and of paths, by pyarrow."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from ..errors import AdshError, InputError, MissingExtraError, first_line
 from .urls import secrets_of, shown, without_secrets
 
-_PATIENCE = "retry_limit_seconds=60"  # Google's client tries for 15 minutes by itself
+_RETRY_LIMIT = "retry_limit_seconds=60"  # Google's client retries for 15 minutes by default
 
 
 def file_system(address: str) -> tuple[Any, str]:
-    """The file system of an address, and the path there, which need not exist."""
+    """Return the file system of a URL, and the path there, which need not exist."""
     try:
         from pyarrow import fs
     except ImportError:
@@ -21,9 +21,9 @@ def file_system(address: str) -> tuple[Any, str]:
     if "://" not in address:
         return fs.LocalFileSystem(), address
     if address.startswith(("gs://", "gcs://")) and "retry_limit_seconds" not in address:
-        address += ("&" if "?" in address else "?") + _PATIENCE
+        address += ("&" if "?" in address else "?") + _RETRY_LIMIT
     secrets = secrets_of(address)
-    with told_as(
+    with translate_errors(
         lambda why: InputError(f"{shown(address)} cannot be used ({without_secrets(why, secrets)}): check the address")
     ):
         filesystem, path = fs.FileSystem.from_uri(address)
@@ -31,8 +31,8 @@ def file_system(address: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def told_as(error: Callable[[str], AdshError]) -> Iterator[None]:
-    """What a file system finds wrong becomes one of our errors, with its reason."""
+def translate_errors(error: Callable[[str], AdshError]) -> Iterator[None]:
+    """Turn the errors of a file system into one of ours, which `error` builds from the reason."""
     from pyarrow import ArrowException
 
     try:

@@ -1,4 +1,4 @@
-"""Tensors as bytes to be written: safetensors, from any device."""
+"""Tensors from any device as the bytes of a safetensors file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Each whole and on the CPU; those that share memory with an earlier one copied, as safetensors asks."""
+    """Return contiguous tensors on the CPU; those that share memory are copied, as safetensors requires."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     seen: set[int] = set()
     for name, tensor in plain.items():
@@ -21,5 +21,5 @@ def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def as_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
-    """The bytes of a .safetensors file."""
+    """Return the bytes of a .safetensors file."""
     return bytes(save(on_cpu(tensors), metadata=metadata))

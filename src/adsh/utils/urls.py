@@ -1,4 +1,4 @@
-"""Addresses of servers: what is asked for in their query, and how they are shown, never with a password."""
+"""URLs of servers: options in their query, and how to print them without passwords."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 
 
 def is_address(location: object) -> bool:
-    """Whether this names a server and not a folder."""
+    """Return whether this is a URL, and not a folder."""
     return "://" in str(location)
 
 
 def shown(location: object) -> str:
-    """A location as it may be printed: an address without its password."""
+    """Return a location as it may be printed: a URL without its password."""
     text = str(location)
     if not is_address(text):
         return text
@@ -26,12 +26,12 @@ def shown(location: object) -> str:
     # what a password may hold unquoted is hidden too: all up to the last @ before the query
     before, question, query = rest.partition("?")
     user, at, place = before.rpartition("@")
-    kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in _SECRETS]
-    return f"{scheme}://{user.partition(':')[0]}{at}{place}{question if kept else ''}{urlencode(kept, safe='/')}"
+    public = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in _SECRETS]
+    return f"{scheme}://{user.partition(':')[0]}{at}{place}{question if public else ''}{urlencode(public, safe='/')}"
 
 
 def secrets_of(address: str) -> list[str]:
-    """What must not be told of this address, as it is written and as it is meant."""
+    """Return the secrets in a URL, as they are written and as they are decoded."""
     before, _, query = address.partition("://")[2].partition("?")
     found = [before.rpartition("@")[0].partition(":")[2]]
     found += [value for name, value in parse_qsl(query) if name in _SECRETS]
@@ -40,14 +40,14 @@ def secrets_of(address: str) -> list[str]:
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """What somebody else says of an address, as it may be printed."""
+    """Return a message with the secrets replaced, so that it may be printed."""
     for secret in secrets:
         text = text.replace(secret, "…")
     return text
 
 
 def check_address(address: str) -> str:
-    """The address, or an error where a password is written such that parts of it would be taken for a host."""
+    """Return the URL; raise where a password is written such that part of it would be taken for a host."""
     user = address.partition("://")[2].partition("?")[0].rpartition("@")[0]
     if "@" in user or "/" in user:
         raise InputError(f"{shown(address)} has @ or / before its host: write them as %40 and %2F in a password")
@@ -55,7 +55,7 @@ def check_address(address: str) -> str:
 
 
 def options_of(address: str, names: Iterable[str]) -> tuple[str, dict[str, str]]:
-    """The address without these parts of its query, and those parts."""
+    """Return the URL without these options of its query, and the options."""
     before, _, query = address.partition("?")
     pairs = [part.partition("=") for part in query.split("&") if part]
     rest = "&".join(f"{name}{sign}{value}" for name, sign, value in pairs if name not in names)
@@ -64,7 +64,7 @@ def options_of(address: str, names: Iterable[str]) -> tuple[str, dict[str, str]]
 
 
 def check_name(what: str, name: str) -> str:
-    """A name for tables that needs no quoting anywhere."""
+    """Return a table name that needs no quoting in any database."""
     if not _NAME.fullmatch(name):
         raise InputError(f"{what}={name!r}: give a name of at most 40 lower-case letters, digits and _, such as photos")
     return name

@@ -1,0 +1,77 @@
+"""`adsh.train_and_index`: what `adsh train` does, as one call."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import adsh
+from adsh.cli import train as train_command
+from adsh.errors import FolderError, InputError
+from adsh.runs import pipeline
+from adsh.runs.run_dir import RunFolder
+from adsh.runs.settings import FILE_NAMES, TrainSettings
+
+
+@pytest.fixture
+def arrays(tmp_path, blobs):
+    features, labels = blobs
+    np.savez(tmp_path / "blobs.npz", features=features.astype(np.float32), labels=labels)
+    return tmp_path / "blobs.npz"
+
+
+def test_one_call_trains_evaluates_and_indexes(arrays, tmp_path, capsys):
+    artifacts = adsh.train_and_index(arrays, tmp_path / "m", bits=8, outer=2, device="cpu", report=True, index=True)
+    assert artifacts.report.is_file()
+    assert set(artifacts.evaluation.columns) == {"learned", "network"}
+    with adsh.open_index(artifacts.index) as index:
+        assert len(index) == 300  # the database and the queries
+    assert artifacts.ingested.added == 300
+    assert (adsh.load(tmp_path / "m").database_codes_ == artifacts.model.database_codes_).all()
+    summary = artifacts.summary()
+    assert (summary["bits"], summary["outer"], summary["points"]) == (8, 2, 270)
+    assert summary["map"]["network"] == artifacts.evaluation.columns["network"].map_expected
+    assert capsys.readouterr().err == ""  # no terminal, no progress
+    again = adsh.train_and_index(arrays, tmp_path / "m", bits=8, outer=2, resume=True, index=True)
+    assert again.was_complete
+    assert (again.ingested.added, again.ingested.skipped) == (0, 300)
+
+
+def test_arrays_get_a_model_alone_unless_more_is_requested(arrays, tmp_path):
+    artifacts = adsh.train_and_index(TrainSettings.of(source=arrays, bits=8, outer=1), tmp_path / "m", seed=3)
+    assert (artifacts.evaluation, artifacts.report, artifacts.index) == (None, None, None)
+    assert artifacts.settings.seed == 3
+    with pytest.raises(FolderError, match="holds a trained model"):
+        adsh.train_and_index(arrays, tmp_path / "m", bits=8, outer=1)
+
+
+def test_an_unknown_setting_is_refused_with_the_names_there_are(arrays):
+    with pytest.raises(InputError, match="there is no setting 'bit': choose from source, .*bits"):
+        adsh.train_and_index(arrays, bit=8)
+
+
+def test_an_interrupt_after_training_says_that_the_model_is_saved(arrays, tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "build_index", stop)
+    with pytest.raises(pipeline.IndexingInterrupted):
+        adsh.train_and_index(arrays, tmp_path / "m", bits=8, outer=1, index=True)
+    assert RunFolder(tmp_path / "m").finished
+
+
+def test_every_setting_is_a_flag_of_the_command():
+    flags = inspect.signature(train_command.command).parameters
+    assert {field.name for field in fields(TrainSettings)} <= flags.keys()
+
+
+def test_run_toml_keeps_the_older_names_and_both_are_read(tmp_path):
+    settings = TrainSettings.of(source="digits", drop_duplicates=True, deterministic_shards=2)
+    assert settings == TrainSettings.of(source="digits", skip_copies=True, parts=2)
+    table = settings.table()
+    assert set(FILE_NAMES.values()) <= table.keys()
+    RunFolder(tmp_path).write_run({"train": table})
+    assert TrainSettings.of(tmp_path / "run.toml") == settings
