@@ -24,6 +24,7 @@ from ..models.fingerprint import model_fingerprint
 from ..models.info import shown_info
 from ..models.protocol import HashModel
 from ..models.storage_format import REPORT
+from ..networks.traits import traits_of
 from ..utils.files import check_writable, find_file, replacing
 from .graph import OPSET, encoding_graph, to_onnx
 
@@ -88,7 +89,7 @@ def _facts(model: HashModel, fingerprint: str, features: int) -> dict[str, Any]:
     takes_images = len(shape) == 3 and shape[0] == shape[1] and shape[2] == 3
     network = None
     if model.network_ is not None:
-        spec: Any = getattr(model.network_, "adsh_spec", None)
+        spec = traits_of(model.network_).spec
         network = spec["name"] if spec else type(model.network_).__qualname__
     return {
         "adsh_version": __version__,

@@ -37,10 +37,12 @@ _BLOCK = 4096  # items at a time
 class FeatureMethod(ABC):
     """A method that learns codes of features, and a hash function that predicts them.
 
-    bits               code length
-    seed               the same seed and data give the same codes
-    use_full_database  the `_d` variants: learn from all of Y, and keep the learned codes; `whole` is its older name
-    progress           "auto" shows a line on a terminal; True or False
+    Args:
+        bits: Code length.
+        seed: The same seed and data give the same codes.
+        use_full_database: Learn from all of Y and keep the learned codes: the `_d` variants.
+        whole: The older name of `use_full_database`.
+        progress: "auto" shows a line on a terminal; or True or False.
     """
 
     name: ClassVar[str]
@@ -205,9 +207,13 @@ class FeatureMethod(ABC):
         """Nothing: a method on features keeps no label names."""
         return {}
 
-    def _new_items(self, X: Any) -> Items:
+    def _check_fitted(self) -> None:
         if not hasattr(self, "hash_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit")
+
+    def _new_items(self, X: Any) -> Items:
+        """Return new items, checked: they have as many features as those of the fit."""
+        self._check_fitted()
         items = as_items(X, "X")
         width = int(np.prod(items.shape))
         if width != self.hash_.width:
@@ -225,6 +231,7 @@ class FeatureMethod(ABC):
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted method to a folder that `adsh.load` reads."""
+        self._check_fitted()
         save(self, Path(folder))
 
     @abstractmethod

@@ -15,7 +15,6 @@ from safetensors.numpy import load_file
 from safetensors.numpy import save as array_bytes
 
 from .. import __version__
-from ..errors import NotFittedError
 from ..hamming.bits import check_codes
 from ..models.registry import build_model
 from ..models.storage import check_target, write_model
@@ -31,8 +30,6 @@ _CONFIG_BYTES = 100_000  # config.json takes less, but for a very long history
 
 def save(method: FeatureMethod, folder: Path) -> None:
     """Save a fitted method to a folder."""
-    if not hasattr(method, "database_codes_"):
-        raise NotFittedError(f"this {type(method).__name__} is not fitted yet: call fit")
     functions = {"hash_": method.hash_, "database_hash_": method.database_hash_}
     learned = {attribute: function for attribute, function in functions.items() if function is not None}
     arrays: dict[str, NDArray[Any]] = {"database_codes": method.database_codes_}

@@ -30,23 +30,27 @@ from .storage import read_model
 class ADSH(DeepHash):
     """Learn a binary code for every database point, and a network that encodes any new one.
 
-    bits        code length, 1 to 1024
-    network     "linear" or "mlp" for features, "tiny", "efficientnet_lite0", "alexnet", … for images (see
-                adsh.networks), or any torch.nn.Module with `bits` outputs (a copy of it is trained)
-    network_options
-                options of a network given by name: {"weights": "alexnet.pth"}, {"size": 160}
-    preset      "modern", "fast", "paper", "authors-matlab" or "authors-pytorch": see adsh.config
-    gamma, samples, outer, inner, batch_size, lr
-                values in place of the preset's: gamma, m, T_out, T_in of the paper
-    recipe      any other value of adsh.config.Recipe in place of the preset's: {"ema_decay": 0.995, "flip": True}
-    unlabelled  "network": database points without a label are left out of training, and encoded by the network
-                afterwards; "dissimilar": they take part, similar to nothing
-    device      "auto", "cpu", "cuda", …
-    seed        the same seed, data and machine give the same codes
-    progress    "auto" shows a line on a terminal; True or False
+    After `fit`: `database_codes_` and `code_table_`, the table of distinct rows behind them (`rows`, `row_numbers`,
+    `dense()`); `history_`, `network_`, `device_`, and `recipe_`, the values used.
 
-    After `fit`: database_codes_ and code_table_, the table of distinct rows behind them (`rows`, `row_numbers`,
-    `dense()`); history_, network_, device_, and recipe_, the values used.
+    Args:
+        bits: Code length, 1 to 1024.
+        network: "linear" or "mlp" for features, "tiny", "efficientnet_lite0", "alexnet", … for images (see
+            adsh.networks), or any torch.nn.Module with `bits` outputs, of which a copy is trained.
+        network_options: Options of a network given by name: {"weights": "alexnet.pth"}, {"size": 160}.
+        preset: "modern", "fast", "paper", "authors-matlab" or "authors-pytorch": see adsh.config.
+        gamma: gamma of the paper, in place of the preset's.
+        samples: m of the paper, the points sampled in an outer iteration, in place of the preset's.
+        outer: T_out of the paper, the outer iterations, in place of the preset's.
+        inner: T_in of the paper, the epochs in each, in place of the preset's.
+        batch_size: In place of the preset's.
+        lr: The learning rate, in place of the preset's.
+        recipe: Any other value of adsh.config.Recipe in place of the preset's: {"ema_decay": 0.995, "flip": True}.
+        unlabelled: "network": database points without a label are left out of training, and encoded by the network
+            afterwards; "dissimilar": they take part, similar to nothing.
+        device: "auto", "cpu", "cuda", …
+        seed: The same seed, data and machine give the same codes.
+        progress: "auto" shows a line on a terminal; or True or False.
     """
 
     name = "adsh"

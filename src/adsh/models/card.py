@@ -9,18 +9,18 @@ def model_card(config: dict[str, Any]) -> str:
     """Return the model card in Markdown: what the model is, how it was trained, and how to use it."""
     params, recipe, history = config["params"], config["recipe"], config["history"]
     names = config["labels"].get("database", ())
-    some = ", ".join(str(name) for name in names[:12]) + (", …" if len(names) > 12 else "")
-    learned_from = f"{len(names):,} labels: {some}" if names else "a given similarity matrix"
+    shown = ", ".join(str(name) for name in names[:12]) + (", …" if len(names) > 12 else "")
+    learned_from = f"{len(names):,} labels: {shown}" if names else "a similarity matrix"
     seconds = sum(record["seconds"] for record in history)
     shape = " x ".join(str(side) for side in config["input_shape"])
     method = config.get("method", "adsh")
-    called = "ADSH" if method == "adsh" else method + "_d" * bool(params.get("whole"))
-    learned_by = "Asymmetric Deep Supervised Hashing (Jiang and Li)" if method == "adsh" else f"the method {called}"
+    title = "ADSH" if method == "adsh" else method + "_d" * bool(params.get("whole"))
+    learned_by = "Asymmetric Deep Supervised Hashing (Jiang and Li)" if method == "adsh" else f"the method {title}"
     as_learned = "as learned" if method == "adsh" else "by the network, or as docs/methods.md says"
     gamma = f", gamma {recipe['gamma']:g}" if method == "adsh" else ""
-    return f"""# {called}, {params["bits"]} bits
+    return f"""# {title}, {params["bits"]} bits
 
-Binary codes of {config["points"]:,} database points and a network that codes new ones, learned by
+Binary codes of {config["points"]:,} database points and a network that encodes new ones, learned by
 {learned_by} with adsh {config["adsh_version"]}.
 
 | | |
@@ -42,7 +42,7 @@ model.database_codes_     # packed codes of the database, {as_learned}
 model.encode(new_items)   # packed codes of new items, by the network
 ```
 
-Codes are `numpy.packbits` order, bit 1 for +1. The database codes come from labels, the network's from what an
-item looks like: judge search by both. Accuracy is not stated here: `adsh evaluate` judges the model by queries it has
-not seen, and writes `report/` beside this.
+Codes are in `numpy.packbits` order, bit 1 for +1. The database codes come from labels, the network's from the items
+themselves: evaluate search with both. Accuracy is not stated here: `adsh evaluate` measures it on queries that were not
+in training, and writes `report/` next to this file.
 """

@@ -23,6 +23,7 @@ from ..labels import LabelSets
 from ..learn.learned_codes import NewLabels
 from ..networks import create_network, takes_center_crop
 from ..networks.preprocess import BILINEAR
+from ..networks.traits import traits_of
 from ..train.checkpoint import Checkpoints, found
 from ..train.state import Activation, BatchGradient
 from ..utils.progress import Progress
@@ -40,7 +41,7 @@ _OF_NETWORK = {
 _GIVEN = ("gamma", "samples", "outer", "inner", "batch_size", "lr")
 _SHARED = (
     "bits", "network", "network_options", "preset", "recipe", "device", "seed", "progress", *_GIVEN,
-)  # fmt: skip  # told elsewhere in a checkpoint, or of no matter to what comes out
+)  # fmt: skip  # a checkpoint has them elsewhere, or they do not change the result
 
 
 class DeepHash(FittedNetwork, Parameters, ABC):
@@ -52,6 +53,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
 
     network_options: dict[str, Any] | None
     preset: str
+    gamma: float | None = None  # of ADSH alone
     outer: int | None
     inner: int | None
     samples: int | None
@@ -127,15 +129,18 @@ class DeepHash(FittedNetwork, Parameters, ABC):
 
     def _recipe(self, labels: LabelSets | None, num_sampleable: int) -> config.Recipe:
         """The preset's values for this network and these labels, with those given in their place."""
-        given = {name: getattr(self, name, None) for name in _GIVEN}
+        given = {name: getattr(self, name) for name in _GIVEN}
         given = {
             **self.values,
             **(self.recipe or {}),
             **{name: value for name, value in given.items() if value is not None},
         }
         multi = labels is not None and int(np.diff(labels.starts).max()) > 1
-        spec = getattr(self.network, "adsh_spec", None)
-        name = self.network if isinstance(self.network, str) else spec["name"] if spec else "module"
+        if isinstance(self.network, str):
+            name = self.network
+        else:
+            spec = traits_of(self.network).spec
+            name = spec["name"] if spec else "module"
         recipe = config.recipe(self.preset, name, multi_label=multi, method=self.name, **given)
         if self.samples is not None and self.samples > num_sampleable:
             warnings.warn(
@@ -185,7 +190,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
             keep = recipe.frozen_blocks and (given.get("weights", True) is not None or "frozen_blocks" in given_values)
             options |= {"fixed": recipe.frozen_blocks} if keep else {}
         network = self._build_network(self.network, shape, {**options, **given}, table.bits)
-        head = getattr(network, "head", None)
+        head = traits_of(network).head
         if recipe.head_std is not None and isinstance(head, nn.Linear):
             nn.init.normal_(head.weight, std=recipe.head_std)
             nn.init.zeros_(head.bias)
