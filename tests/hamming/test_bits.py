@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adsh.errors import InputError
-from adsh.hamming.bits import as_octets, as_words, bytes_for, check_bits, check_codes, pack, unpack
+from adsh.hamming.bits import as_octets, as_words, bytes_for, check_bits, check_codes, distinct, pack, unpack
 from adsh.utils.arrays import unique_rows
 
 
@@ -47,6 +47,7 @@ def test_codes_equal_in_their_first_word_alone_are_distinct():
     assert len(values) == 3
     assert np.array_equal(values[position], codes)
     assert counts[position].tolist() == [1, 2, 1, 2]
+    assert distinct is unique_rows  # its documented name
 
 
 def test_words_are_equal_where_codes_are():

@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..utils.arrays import as_words as as_words
+from ..utils.arrays import unique_rows
 
 MAX_BITS = 1024
 
 Codes = NDArray[np.uint8]
+
+distinct = unique_rows  # the name in the reference of earlier versions
 
 
 def check_bits(bits: object) -> int:
