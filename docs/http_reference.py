@@ -17,7 +17,7 @@ BITS = 24
 
 
 class _NoEncoder:
-    """Stands where the model is: nothing is coded here."""
+    """Stands in for the model: nothing is encoded here."""
 
     bits, fingerprint, vector_size, size = BITS, "", 0, 8
 

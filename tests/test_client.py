@@ -42,7 +42,7 @@ def answers():
 
 def test_what_cannot_be_asked_is_refused_before_anything_is_sent():
     for address in ("127.0.0.1:8000", "ftp://there", "http://"):
-        with pytest.raises(ValueError, match="is no address of a service"):
+        with pytest.raises(ValueError, match="is not the address of a service"):
             Client(address)
     client = Client("https://127.0.0.1:1")
     with pytest.raises(ValueError, match="give one of image, key and code"):

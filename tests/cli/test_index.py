@@ -1,4 +1,4 @@
-"""From a folder of pictures to a search by picture, as typed."""
+"""From a folder of images to a search by image, as typed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def index(adsh, photos):
     return "i"
 
 
-def test_build_puts_in_the_learned_codes_with_what_leads_back_to_the_pictures(adsh, index, photos):
+def test_build_puts_in_the_learned_codes_with_what_leads_back_to_the_images(adsh, index, photos):
     model, split = package.load("m"), np.load("m/split.npz")
     dataset = package.data.open_source("photos").subset(split["database"])
     with package.open_index(index) as opened:
@@ -92,7 +92,7 @@ def test_add_codes_new_items_by_the_network_or_by_their_labels_and_repeats_nothi
     assert adsh("index", "verify", index).status == 0
 
 
-def test_classes_that_were_never_trained_are_told(adsh, index, tmp_path):
+def test_classes_that_were_never_trained_are_reported(adsh, index, tmp_path):
     assert adsh("index", "add", index, "new").err == ""
     (tmp_path / "new/dog").rename(tmp_path / "new/wolf")
     told = adsh("index", "add", index, "new", "--prefix", "more/")
@@ -100,7 +100,7 @@ def test_classes_that_were_never_trained_are_told(adsh, index, tmp_path):
     assert package.load("m").known_labels == ("cat", "dog")
 
 
-def test_taking_out_what_is_not_there_is_told(adsh, index, refused):
+def test_taking_out_what_is_not_there_is_reported(adsh, index, refused):
     key = f"cat/{next(at for at in range(0, 60, 2) if package.open_index(index).get([f'cat/{at:02}.jpg'])[0]):02}.jpg"
     told = adsh("index", "remove", index, key, "cat/one.jpg")
     assert told.status == 0
@@ -110,7 +110,7 @@ def test_taking_out_what_is_not_there_is_told(adsh, index, refused):
     assert adsh("index", "info", index, "--json").json["items"] == 53
 
 
-def test_what_finds_nothing_by_a_slip_is_told(adsh, index, refused):
+def test_what_finds_nothing_by_a_slip_is_reported(adsh, index, refused):
     picture = "new/cat/60.jpg"
     told = adsh("search", index, picture, "--where", "class=catt")
     assert "0 found" in told.out
@@ -145,7 +145,7 @@ def test_unreadable_files_are_listed_and_what_was_put_in_before_stays(adsh, inde
     assert "dog/text.png" in adsh("index", "add", index, "new", "--skip-bad").out
 
 
-def test_search_finds_the_picture_itself_and_keeps_to_the_conditions(adsh, index, tmp_path):
+def test_search_finds_the_image_itself_and_keeps_to_the_conditions(adsh, index, tmp_path):
     adsh("index", "add", index, "new")
     found = adsh("search", index, "new/cat/60.jpg", "new/dog/61.jpg", "-k", 5, "--html", "f.html", "--json").json
     assert [answer["query"] for answer in found["queries"]] == ["new/cat/60.jpg", "new/dog/61.jpg"]
@@ -280,7 +280,7 @@ def test_a_folder_becomes_an_index_with_a_model_that_never_saw_it(adsh, index, t
     assert one["new"] == 1
 
 
-def test_pictures_that_moved_are_followed_with_again(adsh, index, tmp_path, refused):
+def test_images_that_moved_are_followed_with_reencode(adsh, index, tmp_path, refused):
     adsh("index", "add", index, "new")
     (tmp_path / "new").rename(tmp_path / "moved")
     assert "--reencode, if it has moved" in refused("index", "add", index, "moved")
@@ -289,7 +289,7 @@ def test_pictures_that_moved_are_followed_with_again(adsh, index, tmp_path, refu
         assert opened.get(["cat/60.jpg"])[0].metadata["file"] == str(tmp_path / "moved/cat/60.jpg")
 
 
-def test_a_slip_in_a_field_is_told_and_numbers_find_classes_of_that_name(adsh, index, tmp_path):
+def test_a_slip_in_a_field_is_reported_and_numbers_find_classes_of_that_name(adsh, index, tmp_path):
     slip = adsh("search", index, "photos/cat/00.jpg", "--where", "clas=cat")
     assert "no sampled item has the field 'clas': the fields are class, file" in slip.err
     for at in range(12):

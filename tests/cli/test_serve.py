@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.skipif(find_spec("fastapi") is None, reason="fastapi is missing: pip install 'adsh[serve]'")
 
 
-def test_what_cannot_be_served_is_told_in_one_line(adsh, refused, blob_file, tmp_path):
+def test_what_cannot_be_served_is_reported_in_one_line(adsh, refused, blob_file, tmp_path):
     flags = ("--bits", 12, "--network", "linear", "--outer", 2, "--no-report")
     for seed in (0, 1):
         assert adsh("train", blob_file, *flags, "--seed", seed, "--out", f"model{seed}").status == 0

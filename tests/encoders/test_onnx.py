@@ -1,4 +1,4 @@
-"""Pictures through ONNX get the codes that `adsh encode` gives them, and torch is not there."""
+"""Images through ONNX get the codes that `adsh encode` gives them, and torch is not there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "export.md"
 
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory):
-    """A model of 24 x 24 pictures with mirror images."""
+    """A model of 24 x 24 images with mirror images."""
     folder = tmp_path_factory.mktemp("models")
     images = np.random.default_rng(0).integers(0, 256, (60, 24, 24, 3), dtype=np.uint8)
     labels = np.arange(60) % 3
@@ -77,7 +77,7 @@ def opened(path: Path) -> Image.Image:
     return Image.open(io.BytesIO(path.read_bytes()))  # as a server has it: no file is left open
 
 
-def test_pictures_get_the_codes_that_the_model_gives_their_files(model_folder, encoder, pictures):
+def test_images_get_the_codes_that_the_model_gives_their_files(model_folder, encoder, pictures):
     model = adsh.load(model_folder / "photos-12bits", device="cpu")
     items, _ = items_for(model, ImageFiles(Path(), [str(path) for path in pictures], None, name="pictures"))
     wanted, (codes, vectors) = model.outputs(items), model.codes_and_features(items)
@@ -91,7 +91,7 @@ def test_pictures_get_the_codes_that_the_model_gives_their_files(model_folder, e
     assert encoder.fingerprint == model_fingerprint(model_folder / "photos-12bits")
 
 
-def test_a_picture_gets_one_code_alone_and_among_others_and_from_several_threads(encoder, pictures):
+def test_an_image_gets_one_code_alone_and_among_others_and_from_several_threads(encoder, pictures):
     together = encoder.encode([opened(path) for path in pictures] * 4)  # more than one batch
     assert together.codes.shape == (4 * len(pictures), 2)
     assert together.codes.dtype == np.uint8
@@ -101,7 +101,7 @@ def test_a_picture_gets_one_code_alone_and_among_others_and_from_several_threads
     np.testing.assert_allclose(np.tile(outputs, (4, 1)), together.outputs, atol=1e-5)
 
 
-def test_no_pictures_give_no_codes(encoder):
+def test_no_images_give_no_codes(encoder):
     encoding = encoder.encode([])
     assert encoding.codes.shape == (0, 2)
     assert encoding.outputs.shape == (0, BITS)
@@ -109,7 +109,7 @@ def test_no_pictures_give_no_codes(encoder):
     assert encoding.vectors.shape == (0, encoder.vector_size)
 
 
-def test_what_is_no_picture_is_refused_in_one_line(encoder):
+def test_what_is_no_image_is_refused_in_one_line(encoder):
     with pytest.raises(InputError, match="no image of a known format"):
         encoder.encode([b"hello"])
     cut = io.BytesIO()
@@ -124,7 +124,7 @@ def test_what_is_no_picture_is_refused_in_one_line(encoder):
         OnnxEncoder("nowhere", threads=0)
 
 
-def test_a_model_of_features_refuses_pictures_and_other_widths(blobs, tmp_path):
+def test_a_model_of_features_refuses_images_and_other_widths(blobs, tmp_path):
     features, labels = blobs
     adsh.ADSH(8, network="mlp", outer=1, progress=False).fit(features, labels, save_to=tmp_path / "model")
     export(tmp_path / "model", tmp_path / "onnx")
@@ -165,14 +165,14 @@ print(encoder.encode([Image.open({str(pictures[0])!r})]).codes.shape)
     assert done.stdout == "(1, 2)\n"
 
 
-def test_a_missing_onnxruntime_is_told_with_the_command_that_adds_it(model_folder, monkeypatch):
+def test_a_missing_onnxruntime_is_reported_with_the_command_that_adds_it(model_folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtraError, match="pip install onnxruntime"):
         OnnxEncoder(model_folder / "photos-onnx")
 
 
 def test_the_code_of_the_documentation_runs(model_folder, pictures, encoder, monkeypatch, capsys):
-    """Its own preparation of a picture, with Pillow and onnxruntime alone, gives the code of this package."""
+    """Its own preparation of an image, with Pillow and onnxruntime alone, gives the code of this package."""
     monkeypatch.chdir(model_folder)
     named = re.search(r'OnnxEncoder\("([\w-]+)"\)', DOCS.read_text(encoding="utf-8"))
     Path(named[1]).symlink_to("photos-onnx")  # as the page calls it

@@ -164,7 +164,7 @@ class Process:
 
 @pytest.fixture(scope="session")
 def live(made, tmp_path_factory):
-    """The real server, with a token and pictures."""
+    """The real server, with a token and images."""
     folder = tmp_path_factory.mktemp("live")
     shutil.copytree(made.index, folder / "index")
     process = Process(

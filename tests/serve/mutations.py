@@ -1,4 +1,4 @@
-"""Pictures of every format that is taken, and ways to break them."""
+"""Images of every format that is taken, and ways to break them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PIL import Image, features
 
 
 def pictures() -> dict[str, bytes]:
-    """One picture a format and mode."""
+    """One image a format and mode."""
     rng = np.random.default_rng(0)
     smooth = Image.fromarray(rng.integers(0, 256, size=(9, 12, 3), dtype=np.uint8)).resize((120, 90))
     made = {

@@ -38,7 +38,7 @@ def test_a_jpeg_of_thousands_of_scans_is_refused_before_it_is_decoded(api):
     assert api.post("/v1/encode", files={"image": scans(0)}).status_code == 200
 
 
-def test_a_picture_that_is_a_line_is_refused_by_its_header(api):
+def test_an_image_that_is_a_line_is_refused_by_its_header(api):
     file = io.BytesIO()
     Image.new("1", (1, 2_000_000)).save(file, "PNG")
     started = time.perf_counter()
@@ -114,7 +114,7 @@ def test_an_index_that_was_moved_away_takes_no_writes(api):
     assert api.post("/v1/search", json={"code": CODE}).status_code == 200  # what was opened can still be asked
 
 
-def test_another_method_is_told_apart_from_nothing_there(api):
+def test_another_method_is_reported_apart_from_nothing_there(api):
     for path in ("/v1/search", "/v1/encode", "/v1/items"):
         answer = api.get(path)
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
@@ -143,7 +143,7 @@ def test_values_of_a_part_are_not_called_all(api, monkeypatch):
     assert np.ndim(api.get("/v1/info").json()["fields"]["class"]["values"]) == 1
 
 
-def test_pictures_are_shown_though_their_folder_was_named_by_a_link(start, made, tmp_path):
+def test_images_are_shown_though_their_folder_was_named_by_a_link(start, made, tmp_path):
     (tmp_path / "link").symlink_to(made.photos, target_is_directory=True)
     api = start(images=tmp_path / "link")
     file = str(tmp_path / "link" / "red" / "1 é.png")

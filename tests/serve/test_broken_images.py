@@ -1,4 +1,4 @@
-"""Pictures with something wrong in them: coded as far as they can be, or refused in one sentence."""
+"""Images with something wrong in them: coded as far as they can be, or refused in one sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def test_every_format_is_coded_whole(api):
         assert api.post("/v1/encode", files={"image": data}).status_code == 200, name
 
 
-def test_two_hundred_broken_pictures_break_nothing(api):
+def test_two_hundred_broken_images_break_nothing(api):
     rng = np.random.default_rng(1)
     originals = list(pictures().items())
     for at in range(200):

@@ -1,4 +1,4 @@
-"""The same pictures through either runtime: the same codes, and the same answers."""
+"""The same images through either runtime: the same codes, and the same answers."""
 
 from __future__ import annotations
 

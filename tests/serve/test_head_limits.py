@@ -182,7 +182,7 @@ def test_many_requests_on_one_connection(hasty):
             time.sleep(0.3)  # longer than a head may take, all together
 
 
-def test_more_connections_than_are_allowed_are_told_so():
+def test_more_connections_than_are_allowed_are_reported_so():
     with serving(limit_concurrency=5) as port:
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(8)]
         try:

@@ -1,4 +1,4 @@
-"""Items over HTTP: stored, read and taken out, whatever their keys look like; and their pictures."""
+"""Items over HTTP: stored, read and taken out, whatever their keys look like; and their images."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_slashes_of_a_key_may_be_sent_as_they_are(api):
     assert api.delete("/v1/items/a/b%2Fc.jpg").status_code == 204
 
 
-def test_a_picture_is_stored_with_its_code_and_vector(api, made):
+def test_an_image_is_stored_with_its_code_and_vector(api, made):
     data = next(made.photos.rglob("*.png")).read_bytes()
     code = api.post("/v1/encode", files={"image": data}).json()["code"]
     stored = api.put("/v1/items/new/one.png", files={"image": data}, data={"metadata": '{"class": "new"}'})
@@ -151,7 +151,7 @@ def test_readers_and_writers_at_once_see_whole_items(api):
     assert api.service.index.verify() == []
 
 
-def test_pictures_are_shown_from_the_root(start, made):
+def test_images_are_shown_from_the_root(start, made):
     api = start(images=made.photos)
     answer = api.get(f"/v1/items/{quote('red/3 é.png', safe='')}/image")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
@@ -161,7 +161,7 @@ def test_pictures_are_shown_from_the_root(start, made):
     assert api.get("/v1/info").json()["images"] is True
 
 
-def test_no_pictures_without_a_root(api):
+def test_no_images_without_a_root(api):
     answer = api.get("/v1/items/red/3 é.png/image")
     assert (answer.status_code, "--images" in answer.json()["detail"]) == (404, True)
 
@@ -202,7 +202,7 @@ def test_nothing_outside_the_root_is_shown(start, made, tmp_path):
     assert api.get("/v1/items/noted/image").status_code == 200
 
 
-def test_a_key_that_ends_in_image_is_told_by_its_encoded_slash(start, made):
+def test_a_key_that_ends_in_image_is_reported_by_its_encoded_slash(start, made):
     api = start(images=made.photos)
     api.put("/v1/items/x%2Fimage", json={"code": "000000"})
     assert api.get("/v1/items/x%2Fimage").json()["key"] == "x/image"
@@ -226,7 +226,7 @@ def test_info_tells_what_the_page_needs(start):
     json.dumps(told, allow_nan=False)
 
 
-def test_a_picture_may_be_stored_where_the_index_has_no_vectors(start, made, tmp_path, encoder):
+def test_an_image_may_be_stored_where_the_index_has_no_vectors(start, made, tmp_path, encoder):
     from starlette.testclient import TestClient
 
     from adsh.serve.engine.service import Service

@@ -140,7 +140,7 @@ def bomb(width, height, kind="PNG") -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
-def test_a_picture_of_too_many_pixels_is_never_decoded(start, monkeypatch):
+def test_an_image_of_too_many_pixels_is_never_decoded(start, monkeypatch):
     def load(*_):
         raise AssertionError("it was decoded")
 
@@ -152,7 +152,7 @@ def test_a_picture_of_too_many_pixels_is_never_decoded(start, monkeypatch):
         assert any(text in answer.json()["detail"] for text in ("make it smaller", "broken image"))
 
 
-def test_a_long_thin_picture_does_not_grow_beyond_the_limit(start):
+def test_a_long_thin_image_does_not_grow_beyond_the_limit(start):
     api = start(limits=Limits(max_pixels=1_000_000))
     answer = api.post("/v1/encode", files={"image": png(size=(2000, 1))})
     assert (answer.status_code, "too long" in answer.json()["detail"]) == (422, True)

@@ -1,4 +1,4 @@
-"""POST /v1/search and /v1/encode: by code, key and picture, the same as the library and the commands give."""
+"""POST /v1/search and /v1/encode: by code, key and image, the same as the library and the commands give."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_route_and_the_short_way_agree(api, monkeypatch):
     assert {status for status, _ in quick} == {200, 404, 422}
 
 
-def test_a_search_by_picture_is_that_of_adsh_search(api, made, command):  # noqa: F811  # the name is a fixture, imported for this
+def test_a_search_by_image_is_that_of_adsh_search(api, made, command):  # noqa: F811  # the name is a fixture, imported for this
     for path in sorted(made.photos.rglob("*.png"))[::7]:
         for flags in ({}, {"rerank": "false"}, {"ranking": "asymmetric"}, {"radius": "3"}):
             answer = by_image(api, path.read_bytes(), k="6", **flags).json()
@@ -185,21 +185,21 @@ def test_other_kinds_of_bodies_are_refused(api):
         ({"ranking": "asymmetric", "radius": "1"}, "a radius counts bits"),
     ],
 )
-def test_bad_fields_beside_a_picture(api, fields, said):
+def test_bad_fields_beside_an_image(api, fields, said):
     answer = by_image(api, png(), **fields)
     assert answer.status_code == 422
     assert said in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("data", [b"", b"hello", png()[:60], b"GIF89a", b"<svg/>", b"%!PS-Adobe-3.0 EPSF"])
-def test_what_is_no_picture(api, data):
+def test_what_is_no_image(api, data):
     answer = by_image(api, data)
     assert answer.status_code == 422
     assert "the image is" in answer.json()["detail"]
     assert api.post("/v1/encode", files={"image": data}).status_code == 422
 
 
-def test_a_form_without_a_picture(api):
+def test_a_form_without_an_image(api):
     answer = api.post("/v1/search", data={"k": "3"}, files={"other": b"x"})
     assert "the field image is missing" in answer.json()["detail"]
     assert "is not known here" in api.post("/v1/encode", files={"image": png()}, data={"k": "3"}).json()["detail"]
@@ -211,7 +211,7 @@ def test_an_unknown_key_is_not_found(api):
 
 
 def ask_at_once(api, blank, count):
-    """Encodes so many pictures while the network is held up, then lets it go."""
+    """Encodes so many images while the network is held up, then lets it go."""
     import httpx2
 
     blank.go.clear()
@@ -227,7 +227,7 @@ def ask_at_once(api, blank, count):
     return asyncio.run(ask())
 
 
-def test_pictures_that_come_together_go_through_the_network_together(start):
+def test_images_that_come_together_go_through_the_network_together(start):
     blank = Blank()
     answers = ask_at_once(start(with_encoder=blank, limits=Limits(max_batch=8)), blank, 24)
     assert {answer.status_code for answer in answers} == {200}
@@ -254,7 +254,7 @@ def test_what_takes_too_long_is_given_up(start):
     assert (answer.status_code, "took longer than 0.2 s" in answer.json()["detail"]) == (504, True)
 
 
-def test_odd_pictures_are_coded_like_their_plain_ones(api):
+def test_odd_images_are_encoded_like_their_plain_ones(api):
     plain = by_image(api, png((255, 255, 255))).json()
     for mode, kind in (("L", "PNG"), ("P", "GIF"), ("CMYK", "JPEG"), ("RGBA", "WEBP"), ("1", "PNG")):
         file = io.BytesIO()

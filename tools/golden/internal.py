@@ -17,21 +17,20 @@ def command_line() -> Any:
 
 def service_app(folder: Path) -> Any:
     """The service as an app of FastAPI, on an empty index of 24 bits in this folder."""
-    from adsh.serve.limits import Limits
-
     import adsh
+    from adsh.serve.engine.limits import Limits
     from adsh.serve.engine.service import Service
     from adsh.serve.http.app import create_app
 
     class Blank:
-        """A coder that is never asked."""
+        """An encoder that is never called."""
 
         bits, fingerprint, vector_size, size = 24, "", 0, 8
 
-        def code(self, images: Any) -> Any:
+        def encode(self, images: Any) -> Any:
             raise NotImplementedError
 
         def close(self) -> None:
-            """Has nothing open."""
+            """Do nothing."""
 
     return create_app(Service(Blank(), adsh.open_index(folder / "index", bits=24), Limits(), model=folder))
