@@ -45,7 +45,7 @@ def the_one(pattern: str) -> Path:
 def main() -> None:
     """Ends with a sentence and status 1 where something is missing."""
     wanted, called = package_files(), version()
-    for file in ("adsh/py.typed", "adsh/serve/static/index.html", "adsh/evaluate/page.css"):
+    for file in ("adsh/py.typed", "adsh/serve/static/index.html", "adsh/utils/page.css"):
         assert file in wanted, f"src/{file} is gone"  # so that what is looked for below is what is meant
     wheel, source = the_one(f"adsh-{called}-py3-none-any.whl"), the_one(f"adsh-{called}.tar.gz")
     with zipfile.ZipFile(wheel) as opened:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 
+from ..utils.html import html_page
 from .evaluation import COLUMNS, HASHED, LEARNED, NETWORK, Evaluation
 from .examples import Case, Shown
 
@@ -26,13 +26,7 @@ def page(
         table: headings and rows.
         figures: caption and svg, by name.
     """
-    style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
-    parts = [
-        "<!doctype html>",
-        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>{style}</style></head><body><main>",
-        f"<h1>{escape(title)}</h1>",
+    body = [
         f'<p class="soft">{_subtitle(evaluations)}</p>',
         _cards(evaluations[0]) if len(evaluations) == 1 else "",
         "<h2>Figures to quote</h2>",
@@ -45,9 +39,8 @@ def page(
         _cases(evaluations),
         "<h2>What was run</h2>",
         *(_about(evaluation) for evaluation in evaluations),
-        "</main></body></html>\n",
     ]
-    return "\n".join(part for part in parts if part)
+    return html_page(title, body)
 
 
 def _subtitle(evaluations: Sequence[Evaluation]) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from importlib.resources import files
 
 from ..evaluate import plots
 from ..evaluate.page import case_in_html, figure_in_html
+from ..utils.html import html_page
 from .experiment_config import ExperimentConfig
 from .rendering import Rendering
 from .tables import html
@@ -32,23 +32,17 @@ def page(config: ExperimentConfig, titles: Mapping[str, str], renderings: Mappin
     Returns:
         The whole page, its style and figures included.
     """
-    style = files("adsh.evaluate").joinpath("page.css").read_text(encoding="utf-8")
     links = " · ".join(f'<a href="#{name}">{escape(name)}</a>' for name in renderings)
     title = f"ADSH reproduced on {config.dataset}"
     seeds = ", ".join(map(str, config.seeds))
-    parts = [
-        "<!doctype html>",
-        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>{style}{_STYLE}</style></head><body><main>",
-        f"<h1>{escape(title)}</h1>",
+    body = [
         f'<p class="soft">Network {escape(config.network)}, preset {escape(config.preset)}, seeds {seeds}. '
         "Where the paper has a result, it is next to ours.</p>",
         *[f"<nav>{links}</nav>"] * (len(renderings) > 1),
     ]
     for name, rendering in renderings.items():
-        parts += [f'<h2 id="{name}">{escape(titles[name])}</h2>', *_body(rendering, titles[name])]
-    return "\n".join([*parts, "</main></body></html>\n"])
+        body += [f'<h2 id="{name}">{escape(titles[name])}</h2>', *_body(rendering, titles[name])]
+    return html_page(title, body, _STYLE)
 
 
 def _body(rendering: Rendering, title: str) -> list[str]:

@@ -13,6 +13,7 @@ from ..errors import FolderError
 from ..evaluate.examples import thumbnail
 from ..index import Match, Matches
 from ..models.storage_format import INDEX
+from ..utils.html import html_page
 from .item_metadata import load_image
 
 
@@ -26,22 +27,16 @@ def write_page(path: Path, index: str, queries: Dataset, found: Sequence[Matches
         found: The matches of each query.
         bits: The length of the codes.
     """
-    sheets = (files("adsh.evaluate") / "page.css", files("adsh.search") / "page.css")
-    style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    style = files("adsh.search").joinpath("page.css").read_text(encoding="utf-8")
     count = len(queries)
     query_name = Path(queries.keys[0]).name if count == 1 else f"{count} images"
     title = f"Matches of {query_name} in {_collection(index)}"
-    parts = [
-        "<!doctype html>",
-        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>{style}</style></head><body><main><h1>{escape(title)}</h1>",
+    body = [
         f'<p class="soft">Nearest first, by how many of {bits} bits differ; ties by visual similarity.</p>',
         *(_row(queries, row, matches, bits) for row, matches in enumerate(found)),
-        "</main></body></html>\n",
     ]
     try:
-        path.write_text("\n".join(parts), encoding="utf-8")
+        path.write_text(html_page(title, body, style), encoding="utf-8")
     except OSError as problem:
         raise FolderError(f"cannot write {path}: {problem.strerror or problem}") from None
 
