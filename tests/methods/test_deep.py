@@ -63,7 +63,7 @@ class TestLosses:
         )
 
     @pytest.mark.parametrize("name", DEEP)
-    def test_the_slope_that_trains_is_that_of_a_method_s_own_loss(self, name):
+    def test_the_gradient_that_trains_is_that_of_a_method_s_own_loss(self, name):
         method = create(name, bits=3)
         labels = LabelSets.of(HOT)
         table = method._table(labels, np.arange(6))

@@ -33,13 +33,13 @@ def test_trees_learn_what_no_plane_parts_and_constant_bits():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3)).astype(np.float32)
     signs = np.stack([signs_of(X[:, 0] * X[:, 1]), np.full(400, -1, np.int8)], axis=1)
-    made = TreeFitter(X, trees=50, depth=3, seed=0)(signs)
-    assert (signs_of(made.outputs(X)) == signs).mean() > 0.97
+    trees = TreeFitter(X, trees=50, depth=3, seed=0)(signs)
+    assert (signs_of(trees.outputs(X)) == signs).mean() > 0.97
     again = TreeFitter(X, trees=50, depth=3, seed=0)(signs)
-    np.testing.assert_array_equal(made.outputs(X), again.outputs(X))
+    np.testing.assert_array_equal(trees.outputs(X), again.outputs(X))
 
 
-def test_without_lightgbm_the_command_is_told_before_anything_is_learned(monkeypatch, blobs):
+def test_without_lightgbm_the_install_command_is_shown_before_anything_is_learned(monkeypatch, blobs):
     real = builtins.__import__
 
     def no_lightgbm(name, *rest, **named):

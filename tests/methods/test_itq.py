@@ -83,7 +83,7 @@ def test_bad_input_is_refused(options, fit, message):
         create("itq", **options).fit(np.ones((20, 10)), **fit)
 
 
-def test_points_that_are_all_alike_are_coded_alike():
+def test_equal_points_get_equal_codes():
     codes = create("itq", bits=4).fit(np.ones((20, 10))).database_codes_
     assert (codes == codes[0]).all()
 

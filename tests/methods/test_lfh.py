@@ -55,10 +55,10 @@ def test_the_move_is_the_top_of_a_bound_below(case):
     moved, rng = maximize_bound(U, sampled, S, 0.2), np.random.default_rng(1)
     H = -sampled.T @ sampled / 8 - 0.2 * np.eye(5)
     for u, s, to in zip(U[:5], S, moved, strict=False):
-        slopes = [(bounded(u + e, sampled, s, 0.2) - bounded(u - e, sampled, s, 0.2)) / 2e-5 for e in 1e-5 * np.eye(5)]
-        np.testing.assert_allclose(u - np.linalg.solve(H, slopes), to, atol=1e-5)
+        rises = [(bounded(u + e, sampled, s, 0.2) - bounded(u - e, sampled, s, 0.2)) / 2e-5 for e in 1e-5 * np.eye(5)]
+        np.testing.assert_allclose(u - np.linalg.solve(H, rises), to, atol=1e-5)
         for v in rng.normal(size=(20, 5)) * 3:
-            bound = bounded(u, sampled, s, 0.2) + slopes @ (v - u) + (v - u) @ H @ (v - u) / 2
+            bound = bounded(u, sampled, s, 0.2) + rises @ (v - u) + (v - u) @ H @ (v - u) / 2
             assert bound <= bounded(v, sampled, s, 0.2) + 1e-5
 
 

@@ -24,7 +24,7 @@ class Watcher:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_watcher_is_told_of_the_start_and_of_every_round(name, blobs, capsys):
+def test_a_callback_gets_the_start_and_every_round(name, blobs, capsys):
     options = (
         {"outer": 2, "network_options": {"hidden": 8}} if name in DEEP else OPTIONS.get(name.removesuffix("_d"), {})
     )

@@ -21,15 +21,15 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in DEEP])
-def test_a_saved_method_codes_as_before(name, blobs, tmp_path):
-    made = OPTIONS.get(name.removesuffix("_d"), {})
-    method = create(name, bits=8, seed=2, **made).fit(*blobs)
+def test_a_loaded_method_encodes_as_before(name, blobs, tmp_path):
+    given = OPTIONS.get(name.removesuffix("_d"), {})
+    method = create(name, bits=8, seed=2, **given).fit(*blobs)
     method.save(tmp_path / "saved")
     again = load(tmp_path / "saved")
     assert type(again) is type(method)
     assert (again.bits, again.whole, again.history_) == (8, method.whole, method.history_)
     assert again.options == method.options
-    assert {**again.options, **made} == again.options
+    assert {**again.options, **given} == again.options
     np.testing.assert_array_equal(again.database_codes_, method.database_codes_)
     np.testing.assert_array_equal(again.encode(blobs[0]), method.encode(blobs[0]))
     again.save(tmp_path / "saved")  # over itself
@@ -90,5 +90,5 @@ def test_a_fresh_process_finds_the_method_by_its_name(name, loader, blobs, tmp_p
         *blobs, save_to=tmp_path / "saved"
     )
     program = f"import adsh; model = {loader}({str(tmp_path / 'saved')!r}); print(model.name, model.use_full_database)"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert told.split() == [name.removesuffix("_d"), str(name.endswith("_d"))]
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert printed.split() == [name.removesuffix("_d"), str(name.endswith("_d"))]

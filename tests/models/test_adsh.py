@@ -24,9 +24,9 @@ def scores(model, digits, database=None, labels=None):
     """MAP on the learned codes, and with the database coded by the network."""
     database = digits.database if database is None else database
     labels = digits.labels if labels is None else labels
-    asked = model.encode(digits.queries)
+    query_codes = model.encode(digits.queries)
     return [
-        expected_map(asked, codes, digits.query_labels, labels, model.bits)
+        expected_map(query_codes, codes, digits.query_labels, labels, model.bits)
         for codes in (model.database_codes_, model.encode(database))
     ]
 
@@ -77,8 +77,8 @@ def test_a_similarity_between_queries_and_database_equals_their_labels(digits):
 def test_images_go_through_tiny(digits):
     images = np.repeat((digits.database.reshape(-1, 8, 8, 1) * 15).astype(np.uint8), 3, axis=3)
     model = adsh.ADSH(12, network="tiny", outer=20).fit(images[:500], digits.labels[:500])
-    asked = model.encode(images[500:600])
-    assert expected_map(asked, model.database_codes_, digits.labels[500:600], digits.labels[:500], 12) > 0.8
+    query_codes = model.encode(images[500:600])
+    assert expected_map(query_codes, model.database_codes_, digits.labels[500:600], digits.labels[:500], 12) > 0.8
 
 
 @pytest.mark.parametrize("preset", ["paper", "authors-matlab", "authors-pytorch", "fast"])
@@ -128,10 +128,10 @@ def test_fit_leaves_the_random_state_and_the_threads_as_they_were(blobs):
 
 
 def test_the_callback_hears_of_every_outer_iteration(blobs):
-    heard = []
-    model = quick().fit(*blobs, callback=heard.append)
-    assert heard == model.history_
-    assert [record["outer"] for record in heard] == [1, 2, 3, 4]
+    records = []
+    model = quick().fit(*blobs, callback=records.append)
+    assert records == model.history_
+    assert [record["outer"] for record in records] == [1, 2, 3, 4]
 
 
 def test_clone_and_params_follow_scikit_learn(blobs):
@@ -189,9 +189,9 @@ def test_points_without_a_label_are_coded_by_the_network(digits):
     assert np.array_equal(codes[::2], model.encode(digits.database[::2]))
     alone = adsh.ADSH(12, outer=10).fit(digits.database[1::2], digits.labels[1::2])
     assert len(model.code_table_.rows) > len(alone.code_table_.rows)
-    asked = model.encode(digits.queries)
+    query_codes = model.encode(digits.queries)
     for part in (slice(0, None, 2), slice(1, None, 2)):
-        assert expected_map(asked, codes[part], digits.query_labels, digits.labels[part], 12) > 0.85
+        assert expected_map(query_codes, codes[part], digits.query_labels, digits.labels[part], 12) > 0.85
 
 
 def test_points_without_a_label_may_be_learned_as_similar_to_nothing(blobs):

@@ -64,7 +64,7 @@ def test_data_that_cannot_be_used_is_refused_before_training(blobs, changed, sai
         quick().fit(**given, callback=training_started)
 
 
-def test_more_samples_than_points_are_told_and_taken_as_all(blobs):
+def test_more_samples_than_points_warn_and_take_all(blobs):
     with pytest.warns(AdshWarning, match="samples=1000, but only 300 points can be sampled"):
         model = quick(samples=1000, outer=1).fit(*blobs)
     with warnings.catch_warnings():
@@ -73,7 +73,7 @@ def test_more_samples_than_points_are_told_and_taken_as_all(blobs):
     assert np.array_equal(model.database_codes_, twin.database_codes_)
 
 
-def test_an_unlabelled_item_that_cannot_be_read_is_told_before_training(blobs):
+def test_an_unlabelled_item_that_cannot_be_read_is_reported_before_training(blobs):
     points, labels = blobs
     labels = np.where(np.arange(300) < 200, labels, -1)
     spoiled = points.copy()

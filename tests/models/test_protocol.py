@@ -58,3 +58,29 @@ def test_only_a_model_with_codes_for_labels_knows_labels(name, data):
     else:
         with pytest.raises(InputError, match="no codes for labels"):
             model.code_for([0])
+
+
+@pytest.mark.parametrize("name", ["sdh", "dsh"])
+def test_whole_is_the_older_name_of_use_full_database(name):
+    for option in ("whole", "use_full_database"):
+        model = create(name, bits=8, **{option: True})
+        assert model.whole is model.use_full_database is True
+    model.whole = False
+    assert model.use_full_database is False
+
+
+def test_a_deep_method_has_one_parameter_under_its_two_names(data):
+    model = create("dsh_d", bits=8)
+    assert model.get_params()["whole"] is True
+    assert "use_full_database" not in model.get_params()
+    assert model.set_params(use_full_database=False).get_params()["whole"] is False
+
+
+def test_the_older_names_of_the_methods_with_features_still_work(data):
+    model = fitted("adsh", data)
+    for older, newer in (
+        (model.codes_and_features, model.encode_with_features),
+        (model.outputs_and_features, model.outputs_with_features),
+    ):
+        for before, now in zip(older(data[0]), newer(data[0]), strict=True):
+            assert np.array_equal(before, now)

@@ -74,7 +74,7 @@ def test_every_way_of_fitting_can_be_saved(blobs, tmp_path):
             assert np.array_equal(model.code_for(new), loaded.code_for(new)), name
 
 
-def test_a_module_of_the_users_own_is_asked_for_again(blobs, tmp_path):
+def test_a_users_own_module_must_be_given_to_load(blobs, tmp_path):
     model = adsh.ADSH(12, network=torch.nn.Linear(8, 12), outer=1, samples=60).fit(*blobs)
     model.save(tmp_path / "m")
     with pytest.raises(FolderError, match="Linear: pass it as load.folder, network="):
@@ -85,7 +85,7 @@ def test_a_module_of_the_users_own_is_asked_for_again(blobs, tmp_path):
         adsh.load(tmp_path / "m", network=torch.nn.Linear(8, 16))
 
 
-def test_options_of_a_made_network_come_back(blobs, tmp_path):
+def test_options_of_a_created_network_come_back(blobs, tmp_path):
     network = adsh.create_network("mlp", 12, (8,), hidden=20)
     adsh.ADSH(12, network=network, outer=1, samples=60).fit(*blobs, save_to=tmp_path / "m")
     assert adsh.load(tmp_path / "m").network_.hidden.out_features == 20
@@ -131,24 +131,24 @@ def test_a_foreign_folder_and_a_future_version_are_refused(model, tmp_path):
 # Folders that cannot be written -----------------------------------------------------------------------
 
 
-def test_an_unwritable_folder_is_told_before_training(blobs, tmp_path):
+def test_an_unwritable_folder_is_reported_before_training(blobs, tmp_path):
     (tmp_path / "file").write_text("")
-    heard = []
+    records = []
     for target in (tmp_path / "file", tmp_path / "file" / "m"):
         with pytest.raises(FolderError, match="is a file|cannot write"):
-            adsh.ADSH(12, outer=1).fit(*blobs, callback=heard.append, save_to=target)
-    assert not heard
+            adsh.ADSH(12, outer=1).fit(*blobs, callback=records.append, save_to=target)
+    assert not records
 
 
-def test_a_full_disk_is_told_before_training_and_keeps_the_old_model(model, blobs, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_before_training_and_keeps_the_old_model(model, blobs, tmp_path, monkeypatch):
     model.save(tmp_path / "m")
-    heard = []
+    records = []
     usage = files.shutil.disk_usage(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(files.shutil, "disk_usage", lambda path: usage._replace(free=1000))
         with pytest.raises(FolderError, match="not enough space"):
-            adsh.ADSH(12, outer=1).fit(*blobs, callback=heard.append, save_to=tmp_path / "m")
-    assert not heard
+            adsh.ADSH(12, outer=1).fit(*blobs, callback=records.append, save_to=tmp_path / "m")
+    assert not records
 
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
@@ -167,14 +167,14 @@ def test_a_folder_of_other_things_is_not_replaced(model, blobs, tmp_path, name):
     (tmp_path / "photos" / name).write_text('{"model_type": "bert"}')
     with pytest.raises(FolderError, match="holds other files"):
         model.save(tmp_path / "photos")
-    heard = []
+    records = []
     with pytest.raises(FolderError, match="holds other files"):
-        adsh.ADSH(12, outer=1).fit(*blobs, callback=heard.append, save_to=tmp_path / "photos")
-    assert not heard
+        adsh.ADSH(12, outer=1).fit(*blobs, callback=records.append, save_to=tmp_path / "photos")
+    assert not records
     assert (tmp_path / "photos" / name).exists()
 
 
-def test_files_that_others_put_beside_a_model_are_kept(model, tmp_path):
+def test_other_files_in_the_folder_of_a_model_are_kept(model, tmp_path):
     model.save(tmp_path / "m")
     (tmp_path / "m" / "notes.txt").write_text("mine")
     (tmp_path / "m" / "report").mkdir()
@@ -249,9 +249,9 @@ def test_a_config_with_anything_else_in_it_is_refused_in_one_line(model, tmp_pat
     model.save(tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "config.json").write_text(json.dumps(config | spoil))
-    with pytest.raises(adsh.AdshError) as told:
+    with pytest.raises(adsh.AdshError) as raised:
         adsh.load(tmp_path / "m")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_failed_rename_puts_the_old_folder_back(tmp_path, monkeypatch):

@@ -52,7 +52,7 @@ def test_a_saved_model_codes_alike(photos, model, tmp_path):
     loaded = adsh.load(tmp_path / "m")
     assert np.array_equal(loaded.encode(photos[0]), model.encode(photos[0]))
     assert np.array_equal(loaded.encode_database(photos[0]), model.encode(photos[0]))
-    codes, features = loaded.codes_and_features(photos[0])
+    codes, features = loaded.encode_with_features(photos[0])
     assert np.array_equal(codes, model.encode(photos[0]))
     assert np.allclose(features, model.features_, atol=1e-5)
 
