@@ -46,7 +46,7 @@ def spoiled(photos):
     return photos
 
 
-def test_a_folder_is_trained_judged_and_coded(adsh, photos):
+def test_a_folder_is_trained_judged_and_coded(adsh, photos, no_figures):
     ended = adsh(*TRAIN, "--out", "m")
     assert ended.status == 0, ended.err
     assert ended.err == ""
@@ -73,7 +73,7 @@ def test_broken_files_stop_it_before_training_with_the_list(adsh, refused, spoil
     assert not (spoiled.parent / "m").exists()
 
 
-def test_broken_files_are_left_out_where_asked_and_listed_everywhere(adsh, refused, spoiled):
+def test_broken_files_are_left_out_where_asked_and_listed_everywhere(adsh, refused, spoiled, no_figures):
     ended = adsh(*TRAIN, "--skip-bad", "--out", "m")
     assert ended.status == 0, ended.err
     assert "4 of them cannot be read and are left out" in ended.out
