@@ -56,7 +56,7 @@ class Ranking:
         threads: that count; None for all cores.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # a public constructor
         self,
         query_codes: Any,
         database_codes: Any,

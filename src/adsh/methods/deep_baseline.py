@@ -40,7 +40,7 @@ class DeepBaseline(DeepHash):
     renamed = {"use_full_database": "whole"}  # noqa: RUF012  # of the class for good
     weights: ClassVar[tuple[str, ...]] = ()  # names of options that must be above 0
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # a public constructor
         self,
         bits: int,
         *,
@@ -64,7 +64,7 @@ class DeepBaseline(DeepHash):
         self.samples, self.outer, self.inner, self.batch_size, self.lr = samples, outer, inner, batch_size, lr
         self.recipe, self.device, self.seed, self.progress = recipe, device, seed, progress
 
-    def fit(
+    def fit(  # noqa: PLR0913  # public, and its names stay
         self,
         Y: Any,
         labels: Any = None,

@@ -56,7 +56,7 @@ class ADSH(DeepHash):
     name = "adsh"
     codes_labels = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # a public constructor
         self,
         bits: int,
         *,
@@ -91,7 +91,7 @@ class ADSH(DeepHash):
         self.seed = seed
         self.progress = progress
 
-    def fit(
+    def fit(  # noqa: PLR0913  # public, and its names stay
         self,
         Y: Any,
         labels: Any = None,
