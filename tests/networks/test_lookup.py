@@ -11,7 +11,9 @@ from adsh.hamming.bits import unpack
 from adsh.methods import create
 from adsh.networks import create_network
 from adsh.networks.class_lookup import Lookup
-from adsh.train.loop import network_outputs
+from adsh.train.forward import network_outputs
+
+from ..train.loaders import InMemory
 
 
 @pytest.fixture
@@ -24,19 +26,19 @@ def halves_that_disagree():
     return network.eval(), images
 
 
-def test_a_mirrored_query_gets_the_code_of_one_class(halves_that_disagree):
+def test_a_flipped_query_gets_the_code_of_one_class(halves_that_disagree):
     network, images = halves_that_disagree
-    plain, mirrored = (network.network(x).detach() for x in (images, images.flip(-1)))
-    assert (plain.argmax(1) != mirrored.argmax(1)).any()
-    found = torch.cat(list(network_outputs(network, lambda i: images[i], range(40), mirror=True)))
-    expected = network.codes[(plain + mirrored).argmax(1)]
+    plain, flipped = (network.network(x).detach() for x in (images, images.flip(-1)))
+    assert (plain.argmax(1) != flipped.argmax(1)).any()
+    found = torch.cat(list(network_outputs(network, InMemory(images), range(40), flip_tta=True)))
+    expected = network.codes[(plain + flipped).argmax(1)]
     assert torch.equal(found, torch.tanh(expected))
 
 
 def test_a_classifier_of_images_gives_no_codes_but_those_of_its_classes():
     rng = np.random.default_rng(0)
     images, labels = rng.integers(0, 256, (120, 8, 8, 3), dtype=np.uint8), np.arange(120) % 6
-    model = create("classifier", bits=16, network="tiny", outer=2, recipe={"mirror": True}, progress=False)
+    model = create("classifier", bits=16, network="tiny", outer=2, recipe={"flip_tta": True}, progress=False)
     model.fit(images, labels)
     known = {tuple(code) for code in model.network_.codes.numpy().astype(int)}
     assert {tuple(code) for code in unpack(model.encode(images), 16).astype(int)} <= known

@@ -51,7 +51,7 @@ def info(
     with closing(ProgressLine()) as progress:
         read = check_readable(dataset, skip_bad=bool(skip_bad), progress=lambda done: progress(done, len(dataset)))
     figures = summary(read.dataset, read.digests)
-    missing = getattr(dataset, "missing", [])  # listed by the source, and not there
+    missing = dataset.missing
     if missing:
         figures["missing"] = len(missing)
     if read.bad:

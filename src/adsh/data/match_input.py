@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import InputError
-from .arrays import ArrayDataset
-from .dataset import Dataset, Subset
+from .dataset import Dataset
 from .images.resized import ResizedDataset
 
 
@@ -24,9 +23,9 @@ def resize_for_model(dataset: Dataset, shape: Sequence[int], workers: int | None
     Raises:
         InputError: the dataset holds images, but the model takes features.
     """
-    source = dataset.whole if isinstance(dataset, Subset) else dataset
-    if isinstance(source, ArrayDataset):
-        item_shape: tuple[int, ...] = tuple(source.items.shape[1:])
+    array, _ = dataset.array_rows()
+    if array is not None:
+        item_shape: tuple[int, ...] = tuple(array.shape[1:])
         if len(item_shape) != 3 or len(shape) != 3 or item_shape[2] != 3 or item_shape == tuple(shape):
             return dataset
     if len(shape) != 3:

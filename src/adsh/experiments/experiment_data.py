@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import ArrayDataset, Dataset, Split, open_source, split
+from ..data import Dataset, Split, open_source, split
 from ..errors import InputError
 from ..labels import LabelSets
 from ..runs.inputs import draw_split, prepare_inputs
@@ -49,7 +49,7 @@ class ExperimentData:
     def split(self, seed: int) -> Split:
         """Return the split of a seed, the same for every method."""
         if seed not in self._splits:
-            if isinstance(self.source, ArrayDataset):
+            if self.source.array is not None:
                 self._splits[seed] = split(self.source, self.protocol, seed)
             else:
                 self._splits[seed] = draw_split(self._prepared, self.protocol, seed).split
@@ -80,14 +80,15 @@ class ExperimentData:
     @cached_property
     def images(self) -> Dataset | Any:
         """All items as images, whatever the methods take."""
-        return self.source if isinstance(self.source, ArrayDataset) else self._prepared.dataset
+        return self.source if self.source.array is not None else self._prepared.dataset
 
     @cached_property
     def _features(self) -> NDArray[np.float32]:
         path = self.config.features
         if path is None:
-            if isinstance(self.source, ArrayDataset) and self.source.items[0].size <= _MAX_PIXELS:
-                items = np.asarray(self.source.items)  # features already, or images so small that they serve as such
+            array = self.source.array
+            if array is not None and array[0].size <= _MAX_PIXELS:
+                items = np.asarray(array)  # features already, or images so small that they serve as such
                 scale = np.float32(1 / 255 if items.ndim == 4 else 1)
                 return (items.reshape(len(items), -1) * scale).astype(np.float32)
             raise InputError(

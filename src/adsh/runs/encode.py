@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data import Dataset, ResizedDataset
+from ..data import Dataset
 from ..data.match_input import resize_for_model
 from ..errors import InputError
 from ..hamming.bits import bytes_for
@@ -48,9 +48,9 @@ def items_for(
         The items, and with `skip_bad` the key and reason of each that cannot be read.
     """
     resized = resize_for_model(dataset, model.input_shape_, workers)
-    if not skip_bad or not isinstance(resized, ResizedDataset):
+    if not skip_bad or resized.image_size is None:
         return resized, []
-    prepared = prepare_inputs(dataset, size=resized.size, skip_bad=True, workers=workers, on_read=on_read)
+    prepared = prepare_inputs(dataset, size=resized.image_size, skip_bad=True, workers=workers, on_read=on_read)
     return prepared.usable(), prepared.bad
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..data import Dataset, ResizedDataset, Split, as_items, open_source
+from ..data import Dataset, Split, as_items, open_source
 from ..data.fingerprint import differences, fingerprint
 from ..data.match_input import resize_for_model
 from ..errors import InputError
@@ -68,7 +68,7 @@ def load_run(
     split = run.read_split() if protocol is None and split_seed is None else None
     dataset = resize_for_model(source, model.input_shape_, trained.get("workers"))
     if split is None:
-        size = dataset.size if isinstance(dataset, ResizedDataset) else None
+        size = dataset.image_size
         dataset, split = _draw_anew(source, size, trained, protocol, split_seed)
     if not allow_no_queries and not len(split.queries):
         raise InputError(f"protocol {split.protocol!r} leaves no queries: train with one that does, such as holdout")

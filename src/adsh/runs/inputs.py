@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import ArrayDataset, Dataset, Prepared, Split, check_overlap, prepare, split, without_overlap
+from ..data import Dataset, Prepared, Split, check_overlap, prepare, split, without_overlap
 from ..data.readable import as_records
 from ..errors import InputError
 from ..networks import input_size
@@ -52,7 +52,7 @@ def prepare_inputs(
         workers: Threads that read files.
         on_read: Called with the number of items read, and of all.
     """
-    if size is None and not isinstance(dataset, ArrayDataset):
+    if size is None and dataset.array is None:
         size = input_size(network or "tiny")
         if size is None:
             raise InputError(

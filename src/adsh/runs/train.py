@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import config
-from ..data import ArrayDataset, Dataset, Prepared, Split, as_items, open_source
+from ..data import Dataset, Prepared, Split, as_items, open_source
 from ..data.fingerprint import differences, fingerprint
 from ..data.prepare import NONE, RAM
 from ..errors import FolderError, InputError
@@ -95,7 +95,7 @@ def train(
     if not group.is_single and not keeps_checkpoints(settings.method):
         raise InputError(f"{settings.method} trains in one process: leave --processes out")
     dataset = _open_labelled(settings)
-    from_files = not isinstance(dataset, ArrayDataset)
+    from_files = dataset.array is None
     if group.broadcast_from_rank0(lambda: check_output_dir(run, settings, resume=resume, overwrite=overwrite)):
         model: Any = load(out, device=settings.device)  # ADSH or a method: their fits take different arguments
         _check_data(run, dataset, model)
@@ -194,7 +194,7 @@ def _open_labelled(settings: TrainSettings) -> Dataset:
     dataset = open_source(settings.source, root=settings.root, labels=settings.labels)
     if dataset.labels is None:
         remedy = "give --labels FILE.npy, or a source with labels"
-        if not isinstance(dataset, ArrayDataset):
+        if dataset.array is None:
             remedy = "put the images into a sub-folder per class, or give a .csv of paths and labels"
         raise InputError(f"{settings.source} has no labels: {remedy}")
     return dataset
@@ -203,7 +203,7 @@ def _open_labelled(settings: TrainSettings) -> Dataset:
 def _prepare(settings: TrainSettings, dataset: Dataset, group: ProcessGroup, on_read: OnProgress | None) -> Prepared:
     """Return the items as the network takes them."""
     options = {name: getattr(settings, name) for name in _READ_SETTINGS}
-    in_files = not isinstance(dataset, ArrayDataset)
+    in_files = dataset.array is None
     if in_files and settings.network is not None and settings.size is None:  # the cache need not hold larger ones
         options["size"] = config.recipe(settings.preset, settings.network).size or None
     with group.local_rank0_first(settings.cache not in (RAM, NONE)):  # which fills the cache for the others
@@ -222,7 +222,7 @@ def _check_same_settings(run: RunFolder, settings: TrainSettings) -> None:
 def _check_data(run: RunFolder, dataset: Dataset, model: HashModel) -> None:
     """Raise where a complete run was trained on other data; images in files are not read for this."""
     split = run.read_split()
-    if split is None or not isinstance(dataset, ArrayDataset):
+    if split is None or dataset.array is None:
         return
     split.check(len(dataset))
     database = dataset.subset(split.database)

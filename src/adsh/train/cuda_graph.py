@@ -8,15 +8,18 @@ import warnings
 import torch
 from torch import Tensor, nn
 
-from ..networks.backbone import Backbone
 from ..networks.class_lookup import split_scores
+from ..networks.traits import traits_of
 
 
 def can_be_captured(network: nn.Module, device: torch.device) -> bool:
     """Return whether a graph can hold the network's forward pass; torch captures on the first GPU alone."""
     network, _ = split_scores(network)
-    known = isinstance(network, Backbone) and network.replays
-    return known and device.type == "cuda" and (device.index or 0) == torch.cuda.current_device() == 0
+    return (
+        traits_of(network).capturable
+        and device.type == "cuda"
+        and (device.index or 0) == torch.cuda.current_device() == 0
+    )
 
 
 class CapturedNetwork:

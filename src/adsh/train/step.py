@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from ..config import CUDA_GRAPH, Recipe
 from ..errors import AdshWarning, first_line
-from ..networks.backbone import Backbone
 from ..networks.class_lookup import split_scores
+from ..networks.traits import traits_of
 from .cuda_graph import CapturedNetwork, can_be_captured
 from .deterministic import ShardedBatch
 from .distributed import ProcessGroup
@@ -180,11 +180,12 @@ class Step:
 def _compile(network: nn.Module, mode: str | None) -> Callable[[Tensor], Tensor]:
     """Compile the network; of a backbone only the features, so that codes of any length share the compilation."""
     network, _ = split_scores(network)
-    if not isinstance(network, Backbone):  # a user's own may have members of these names
+    backbone = traits_of(network).backbone
+    if backbone is None:  # a user's own may have members of these names
         compiled: Callable[[Tensor], Tensor] = torch.compile(network, mode=mode)
         return compiled
-    head = network.head
-    body: Callable[[Tensor], Tensor] = torch.compile(network.features, mode=mode)
+    head = backbone.head
+    body: Callable[[Tensor], Tensor] = torch.compile(backbone.features, mode=mode)
 
     def forward(inputs: Tensor) -> Tensor:
         out: Tensor = head(body(inputs))
