@@ -121,7 +121,7 @@ def run_commands(here: Path, only: str = "", strict: bool = False) -> dict[str, 
         for path in left:
             found = here / path
             told = folder_digests(found if found.is_dir() else found.parent, here)
-            files[f"{name}: {path}"] = told if found.is_dir() else told[found.name]
+            files[f"{name}: {path}"] = told if found.is_dir() else told.get(found.name)
     if not only:
         for arguments in REFUSED:
             ended = typed(here, *arguments)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
-from dataclasses import MISSING, asdict, fields
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -64,7 +65,7 @@ def _found(module: str, names: list[str]) -> Iterator[tuple[str, Any]]:
 
 def _described(value: Any) -> Any:
     if inspect.isclass(value):
-        return of_class(value)
+        return "values: see recipes" if value.__name__ == "Recipe" else of_class(value)
     if inspect.ismodule(value):
         return "a module"
     if callable(value):
@@ -109,16 +110,30 @@ def _default(one: inspect.Parameter) -> str:
     return "needed" if one.default is one.empty else re.sub(r" at 0x[0-9a-f]+", "", repr(one.default))
 
 
-def methods() -> dict[str, Any]:
-    """Each method of adsh.methods: what it is made with in the end, and what it can do."""
+def methods(names: dict[str, list[str]] | None = None) -> dict[str, Any]:
+    """Each method of adsh.methods: the options that it takes and keeps under these names, and what it can do."""
     import adsh
 
     told = {}
     for name in adsh.methods.METHODS:
         model = adsh.methods.create(name, bits=8)
-        options = {key: repr(value) for key, value in vars(model).items() if not key.startswith("_")}
-        told[name] = {"options": options, "class": of_class(type(model))}
+        options = [key for key in vars(model) if not key.startswith("_")] if names is None else names.get(name, [])
+        kept = {key: repr(getattr(model, key)) for key in options if hasattr(model, key)}
+        given = {key: getattr(model, key) for key in kept}
+        taken = {
+            key: "" for key in kept if key == "bits" or _takes(partial(adsh.methods.create, name, bits=8), key, given)
+        }
+        told[name] = {"options": kept, "takes": taken, "class": of_class(type(model))}
     return told
+
+
+def _takes(make: Callable[..., Any], name: str, values: dict[str, Any]) -> bool:
+    """Whether this may be given by name, in the spelling of the record."""
+    try:
+        make(**{name: values[name]})
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def documented(root: Path) -> dict[str, str]:
@@ -146,31 +161,35 @@ def commands(command: Any = None) -> dict[str, Any]:
     told: dict[str, Any] = {"parameters": {}, "commands": {}}
     for one in command.params:
         default = one.default if isinstance(one.default, str | int | float | bool | None) else str(one.default)
-        name = one.opts[0] if one.param_type_name == "option" else (one.metavar or one.name)
-        told["parameters"][name] = {
-            "flags": {flag: "" for flag in (*one.opts, *one.secondary_opts) if flag.startswith("-")},
-            "default": default, "many": bool(one.multiple or one.nargs != 1),
-        } | ({} if one.required else {"may be left out": ""})  # fmt: skip
+        about = {"default": default, "many": bool(one.multiple or one.nargs != 1)}
+        about |= {} if one.required else {"may be left out": ""}
+        flags = (*one.opts, *one.secondary_opts) if one.param_type_name == "option" else (one.metavar or one.name,)
+        told["parameters"] |= dict.fromkeys(flags, about)  # by each flag: an older spelling may be kept beside a newer
     for name, inner in getattr(command, "commands", {}).items():
         told["commands"][name] = commands(inner)
     return told
 
 
-def recipes() -> dict[str, Any]:
-    """Every field of a recipe with its default, and each preset's values for each network."""
+def recipes(names: list[str] | None = None) -> dict[str, Any]:
+    """Every value of a recipe with its default, whether it is taken by that name, and each preset for each network."""
     from adsh.config import PRESETS, Recipe, recipe
     from adsh.networks import NETWORKS
 
-    defaults = {one.name: None if one.default is MISSING else one.default for one in fields(Recipe)}
-    told: dict[str, Any] = {"defaults": defaults, "presets": {}}
+    names = [one.name for one in fields(Recipe)] if names is None else names
+    plain = Recipe()
+    defaults = {name: getattr(plain, name) for name in names if hasattr(plain, name)}
+    taken = {name: "" for name in defaults if _takes(Recipe, name, defaults)}
+    ways = {name: "" for name in defaults if _takes(partial(recipe, "paper", "mlp"), name, defaults)}
+    told: dict[str, Any] = {"defaults": defaults, "taken": taken, "taken over a preset": ways, "presets": {}}
     for preset in PRESETS:
         for network in (*NETWORKS, "frozen:efficientnet_lite0"):
             for several in (False, True):
                 for method in ("adsh", "classifier", "dpsh"):
-                    values = asdict(recipe(preset, network, multi_label=several, method=method))
-                    own = {name: value for name, value in values.items() if value != defaults[name]}
+                    made = recipe(preset, network, multi_label=several, method=method)
+                    own = {name: getattr(made, name) for name in sorted(defaults)}
+                    said = [f"{name}={value}" for name, value in own.items() if value != defaults[name]]
                     named = f"{preset}, {network}, {'several labels' if several else 'one'}, {method}"
-                    told["presets"][named] = ", ".join(f"{name}={value}" for name, value in own.items())
+                    told["presets"][named] = ", ".join(said)
     return told
 
 
