@@ -88,6 +88,11 @@ def spread_codes(labels: LabelSets, bits: int, rng: np.random.Generator) -> NDAr
     """Return (K, c) a code for each label set: its label's, or the majority over its labels; the first decides ties.
 
     Labels get codes one after the other: of random candidates, the one farthest from the codes so far.
+
+    Args:
+        labels: The label sets.
+        bits: The code length.
+        rng: For the candidates.
     """
     of_labels = np.empty((0, bits), dtype=np.float32)
     for _ in labels.names:

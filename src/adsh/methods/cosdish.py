@@ -147,7 +147,13 @@ def update_sampled(B: Signs, S: Doubles, pull: Doubles, gram_of_rest: Doubles) -
 
 
 def update_rest(pull: Doubles, B: Signs, ids: NDArray[np.int64]) -> Signs:
-    """Return sign(S B_Omega) for each point, from its value by label set; 0 up to rounding keeps the old bit."""
+    """Return sign(S B_Omega) for each point, from its value by label set; 0 up to rounding keeps the old bit.
+
+    Args:
+        pull: (K, c) S B_Omega by label set.
+        B: (n, c) the codes before.
+        ids: (n,) the label set of each point.
+    """
     pull = np.where(np.abs(pull) <= _ROUNDING * np.abs(pull).max(initial=0), 0.0, pull)
     return signs_of(pull[ids], B)
 

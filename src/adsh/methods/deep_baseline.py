@@ -79,7 +79,18 @@ class DeepBaseline(DeepHash):
     ) -> Self:
         """Learn from the items of Y at the indices `train`, by default from all, and encode all of Y.
 
-        Items without a label are not trained on. The other arguments are those of `ADSH.fit`.
+        Items without a label are not trained on.
+
+        Args:
+            Y: As for `ADSH.fit`.
+            labels: As for `ADSH.fit`.
+            train: The indices of the items to train on; always all for the `_d` variants.
+            callback: As for `ADSH.fit`.
+            save_to: As for `ADSH.fit`.
+            checkpoints: As for `ADSH.fit`.
+            checkpoint_every: As for `ADSH.fit`.
+            resume: As for `ADSH.fit`.
+            overwrite: As for `ADSH.fit`.
         """
         self._check_params()
         if labels is None and isinstance(Y, Dataset):

@@ -41,7 +41,13 @@ class DHN(DeepBaseline):
 
 
 def loss(z: Tensor, similar: Tensor, weight: float) -> Tensor:
-    """Return the mean loss over all pairs of the batch."""
+    """Return the mean loss over all pairs of the batch.
+
+    Args:
+        z: (b, c) the outputs of a batch, after tanh.
+        similar: (b, b) whether each pair is similar.
+        weight: lambda, of log cosh(|z| - 1).
+    """
     theta = z @ z.T
     far = z.abs() - 1
     log_cosh = softplus(2 * far) - far - math.log(2)
@@ -49,7 +55,13 @@ def loss(z: Tensor, similar: Tensor, weight: float) -> Tensor:
 
 
 def gradient(z: Tensor, similar: Tensor, weight: float) -> Tensor:
-    """Return (b, c) the gradient of `loss` with respect to z."""
+    """Return (b, c) the gradient of `loss` with respect to z.
+
+    Args:
+        z: (b, c) the outputs of a batch, after tanh.
+        similar: (b, b) whether each pair is similar.
+        weight: As in `loss`.
+    """
     b = len(z)
     pairs = (torch.sigmoid(z @ z.T) - similar.to(z.dtype)) @ z * (2 / b**2)
     return pairs + (weight / b) * torch.tanh(z.abs() - 1) * z.sign()

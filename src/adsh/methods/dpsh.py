@@ -58,7 +58,14 @@ def loss(u: Tensor, others: Tensor, similar: Tensor, weight: float) -> Tensor:
 
 
 def gradient(u: Tensor, others: Tensor, similar: Tensor, weight: float) -> Tensor:
-    """Return (b, c) the gradient of `loss` with respect to u."""
+    """Return (b, c) the gradient of `loss` with respect to u.
+
+    Args:
+        u: (b, c) the outputs of the batch.
+        others: (n, c) the outputs of all training points.
+        similar: (b, n) whether each pair is similar.
+        weight: eta / n.
+    """
     missing = torch.sigmoid(u @ others.T / 2)
     missing -= similar.to(u.dtype)
     return missing @ others / (2 * missing.numel()) + (2 * weight / len(u)) * (u - _signs(u))

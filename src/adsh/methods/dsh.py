@@ -37,14 +37,26 @@ class DSH(DeepBaseline):
 
 
 def loss(u: Tensor, similar: Tensor, alpha: float) -> Tensor:
-    """Return the mean loss over all pairs of the batch."""
+    """Return the mean loss over all pairs of the batch.
+
+    Args:
+        u: (b, c) the outputs of a batch.
+        similar: (b, b) whether each pair is similar.
+        alpha: The weight of the pull towards +1 and -1.
+    """
     D = squared_distances(u)
     pairs = torch.where(similar, D, (2 * u.shape[1] - D).clamp(min=0)) / 2
     return pairs.mean() + 2 * alpha * (u.abs() - 1).abs().sum(dim=1).mean()
 
 
 def gradient(u: Tensor, similar: Tensor, alpha: float) -> Tensor:
-    """Return (b, c) the gradient of `loss` with respect to the outputs."""
+    """Return (b, c) the gradient of `loss` with respect to the outputs.
+
+    Args:
+        u: (b, c) the outputs of a batch.
+        similar: (b, b) whether each pair is similar.
+        alpha: As in `loss`.
+    """
     b = len(u)
     near = squared_distances(u) < 2 * u.shape[1]
     W = similar.to(u.dtype) - (~similar & near).to(u.dtype)  # (b, b) symmetric: the weight of each pair

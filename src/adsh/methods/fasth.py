@@ -89,7 +89,13 @@ class Pairs:
 
     @classmethod
     def draw(cls, labels: LabelSets, count: int, rng: np.random.Generator) -> Pairs:
-        """Draw about `count` similar and `count` dissimilar points for each point, or as many as exist."""
+        """Draw about `count` similar and `count` dissimilar points for each point, or as many as exist.
+
+        Args:
+            labels: Of the training points.
+            count: How many of each kind to draw per point.
+            rng: For the draws.
+        """
         ids = labels.ids.astype(np.int64)
         shared, ends = SharedTags(labels, labels), list[Integers]()
         for number in first_occurrences(ids):
@@ -147,7 +153,13 @@ class Block:
         )
 
     def cut(self, bit: Signs, pairs: Pairs, a: Integers) -> Signs:
-        """Return the bit with the members' best signs, and all others unchanged."""
+        """Return the bit with the members' best signs, and all others unchanged.
+
+        Args:
+            bit: (n,) the bit before.
+            pairs: The sampled pairs.
+            a: What each pair loses where the bit differs.
+        """
         h = np.bincount(self.member, a[self.crossing] * bit[self.other], len(self.members)).astype(np.int64)
         bit = bit.copy()
         bit[self.members] = minimize_energy(h, self.left, self.right, a[self.inside])

@@ -75,7 +75,13 @@ def nearest_rotation(V: Floats, B: Signs) -> Floats:
 
 
 def quantization_error(V: Floats, B: Signs, R: Floats) -> float:
-    """Return the mean over the points of |b - v R|^2."""
+    """Return the mean over the points of |b - v R|^2.
+
+    Args:
+        V: (n, c) the projected points.
+        B: (n, c) the codes.
+        R: (c, c) the rotation.
+    """
     return float(((B - V @ R) ** 2).sum(axis=1).mean(dtype=np.float64))
 
 

@@ -69,7 +69,13 @@ class LFH(TwoStep):
 
 
 def initial_factors(X: NDArray[np.float32], bits: int, rng: np.random.Generator) -> Doubles:
-    """Return (n, c) the principal components, each of variance 1; noise where there are fewer than bits."""
+    """Return (n, c) the principal components, each of variance 1; noise where there are fewer than bits.
+
+    Args:
+        X: (n, d) features.
+        bits: c.
+        rng: For the noise.
+    """
     mean, axes, variances = principal_axes(X, bits)
     axes = axes[:, variances > 1e-9 * variances[0]] if variances[0] > 0 else axes[:, :0]
     U = rng.standard_normal((len(X), bits))
@@ -79,7 +85,13 @@ def initial_factors(X: NDArray[np.float32], bits: int, rng: np.random.Generator)
 
 
 def similarity_columns(pairs: SharedTags, ids: Indices, omega: Indices) -> Doubles:
-    """Return (n, m) 1 where a point is similar to a sampled one, 0 elsewhere."""
+    """Return (n, m) 1 where a point is similar to a sampled one, 0 elsewhere.
+
+    Args:
+        pairs: Which label sets are similar.
+        ids: (n,) the label set of each point.
+        omega: (m,) the sampled points.
+    """
     block: Doubles = pairs.sum_rows(ids[omega], np.eye(len(omega)))[ids]
     return block
 
@@ -107,7 +119,13 @@ def maximize_bound(U: Doubles, sampled: Doubles, similar: Doubles, shrink: float
 
 
 def log_likelihood(U: Doubles, sampled: Doubles, similar: Doubles) -> float:
-    """Return the sum of s theta - log(1 + exp theta) over the pairs of all rows with the sampled ones."""
+    """Return the sum of s theta - log(1 + exp theta) over the pairs of all rows with the sampled ones.
+
+    Args:
+        U: (n, c) the factors.
+        sampled: (m, c) those of the sampled points.
+        similar: (n, m) 1 for similar pairs, 0 for others.
+    """
     theta = U @ sampled.T / 2
     return float((similar * theta).sum() - np.logaddexp(0, theta).sum())
 

@@ -70,7 +70,13 @@ class LinLin(LinearBits):
 
 
 def inner_products(block: Block, W: Floats, R: Floats) -> Floats:
-    """Return the inner products of the codes of both sides; 0 for no bits."""
+    """Return the inner products of the codes of both sides; 0 for no bits.
+
+    Args:
+        block: Queries, database points, and which pairs are similar.
+        W: The queries' functions.
+        R: The database's functions.
+    """
     product: Floats = signs(block[0] @ W) @ signs(block[1] @ R).T
     return product
 

@@ -72,7 +72,13 @@ class LinV(LinearBits):
 
 
 def optimal_bit(M: Floats, bit: Floats, before: Floats) -> Floats:
-    """Return v = sign(M'u), the optimal database bits given the queries'; ties keep the old bit."""
+    """Return v = sign(M'u), the optimal database bits given the queries'; ties keep the old bit.
+
+    Args:
+        M: (m, K) what each pair gains where the bit agrees.
+        bit: (m,) u, the queries' bit.
+        before: (K,) the database's bit before.
+    """
     pull = bit @ M
     return np.where(pull == 0, before, signs(pull))
 

@@ -60,7 +60,13 @@ def fit_linear_bit(Z: Floats, M: Floats, bit: Floats, w: Floats, penalty: float)
 
 
 def products(Z: Floats, W: Floats, V: Floats) -> Floats:
-    """Return the inner products of the codes sign(Z W) and V; 0 for no bits."""
+    """Return the inner products of the codes sign(Z W) and V; 0 for no bits.
+
+    Args:
+        Z: (m, d) standardized features, with the constant.
+        W: (d, c) the linear functions.
+        V: (K, c) the database's codes.
+    """
     inner: Floats = signs(Z @ W) @ V.T
     return inner
 
@@ -71,11 +77,23 @@ def signs(values: Floats) -> Floats:
 
 
 def standardize(X: Floats, mean: Floats, scale: Floats) -> Floats:
-    """Return standardized features, and a constant of 1."""
+    """Return standardized features, and a constant of 1.
+
+    Args:
+        X: (n, d) features.
+        mean: (d,) of each feature.
+        scale: (d,) its standard deviation.
+    """
     return np.concatenate([(X - mean) / scale, np.ones((len(X), 1), dtype=np.float32)], axis=1)
 
 
 def unstandardize(W: Floats, mean: Floats, scale: Floats) -> Linear:
-    """Return the same function of the original features."""
+    """Return the same function of the original features.
+
+    Args:
+        W: (d + 1, c) functions of standardized features and the constant.
+        mean: (d,) of each feature.
+        scale: (d,) its standard deviation.
+    """
     weights = W[:-1] / scale[:, None]
     return Linear(weights, W[-1] - mean @ weights)

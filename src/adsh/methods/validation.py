@@ -44,7 +44,13 @@ def check_seed(seed: object) -> int:
 
 
 def check_count(value: object, name: str, least: int = 1) -> None:
-    """Raise unless an option is an integer of at least `least`."""
+    """Raise unless an option is an integer of at least `least`.
+
+    Args:
+        value: What was given.
+        name: The option, for the error.
+        least: The smallest value allowed.
+    """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name}={value!r}: give a whole number of at least {least}")
 

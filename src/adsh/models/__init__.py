@@ -1,1 +1,1 @@
-"""What a model is: the interface of all, ADSH itself, and how models are saved and loaded."""
+"""Models: the interface they share, ADSH itself, and how models are saved and loaded."""

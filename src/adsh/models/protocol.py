@@ -113,19 +113,19 @@ class HashModel(Protocol):
         """(n, d) what a frozen network computed of the database, in the process that trained it; else None."""
 
     def encode(self, X: Any) -> Codes:
-        """(n, bytes) packed codes of any items."""
+        """Return (n, bytes) packed codes of any items."""
 
     def encode_database(self, Y: Any) -> Codes:
-        """`encode` of the items of the fit, in their order."""
+        """Return `encode` of the items of the fit, in their order."""
 
     def encode_with_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
-        """Packed codes and, from the same pass, (n, d) features; None where the network has no last layer to read."""
+        """Return packed codes and, from the same pass, (n, d) features; None where there is no last layer."""
 
     def outputs(self, X: Any) -> NDArray[np.float32]:
-        """(n, c) real-valued outputs, whose signs are the codes."""
+        """Return (n, c) real-valued outputs, whose signs are the codes."""
 
     def outputs_with_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-        """The outputs and, from the same pass, (n, d) features."""
+        """Return the outputs and, from the same pass, (n, d) features."""
 
     def code_for(self, labels: Any) -> Codes:
-        """(n, bytes) codes for new labelled items, from their labels alone. Raises where `codes_labels` is False."""
+        """Return (n, bytes) codes for new labelled items, from labels alone. Raises where `codes_labels` is False."""

@@ -106,7 +106,7 @@ def _check_version(folder: Path, version: Any, newest: int) -> None:
 
 
 def _file_problem(path: Path, config: dict[str, Any]) -> str:
-    """What is wrong with a file, against the size and digest of config.json; empty for nothing."""
+    """Say what is wrong with a file, by its size and digest in config.json; empty for nothing."""
     try:
         expected = config["files"][path.name]
         size, right_size, right_digest = path.stat().st_size, int(expected["bytes"]), str(expected["sha256"])

@@ -22,7 +22,13 @@ SIMILAR, DISSIMILAR = 0.7, 0.3
 
 
 def loss(similar: NDArray[np.bool_], y: Doubles, theta: float) -> Doubles:
-    """Return the loss of pairs with these inner products."""
+    """Return the loss of pairs with these inner products.
+
+    Args:
+        similar: Whether each pair is similar.
+        y: Their inner products.
+        theta: The threshold.
+    """
     s = np.where(similar, 1.0, -1.0)
     weighted: Doubles = np.where(similar, SIMILAR, DISSIMILAR) * np.sqrt(np.logaddexp(0, -s * (y - theta)))
     return weighted
@@ -46,12 +52,27 @@ def gains(similar: NDArray[np.bool_], y: Floats, bits: int, theta: float) -> Flo
 
 
 def objective(similar: NDArray[np.bool_], y: Floats, theta: float, counts: Doubles) -> float:
-    """Return the mean loss of the pairs; column k counts for `counts[k]` points."""
+    """Return the mean loss of the pairs; column k counts for `counts[k]` points.
+
+    Args:
+        similar: (m, K) whether each pair is similar.
+        y: (m, K) their inner products.
+        theta: The threshold of the loss.
+        counts: (K,) how many points each column stands for.
+    """
     return float((loss(similar, y.astype(np.float64), theta) @ counts).sum() / (len(y) * counts.sum()))
 
 
 def best_threshold(similar: NDArray[np.bool_], y: Floats, bits: int, theta: float, counts: Doubles) -> float:
-    """Return the theta of least loss on these pairs, among the multiples of 1/2 from -c to c and the current one."""
+    """Return the theta of least loss on these pairs, among the multiples of 1/2 from -c to c and the current one.
+
+    Args:
+        similar: (m, K) whether each pair is similar.
+        y: (m, K) their inner products.
+        bits: The code length.
+        theta: The current threshold.
+        counts: (K,) how many points each column stands for.
+    """
     cells = (y.astype(np.int64) + bits + (2 * bits + 1) * similar).ravel()
     weights = np.broadcast_to(counts, y.shape).ravel()
     pairs = np.bincount(cells, weights=weights, minlength=2 * (2 * bits + 1)).reshape(2, -1)

@@ -66,7 +66,13 @@ def ridge_hash(X: NDArray[np.float32], signs: Signs, penalty: float) -> Linear:
 
 
 def solve_ridge(gram: Doubles, cross: Doubles, penalty: float) -> Doubles:
-    """Return W = (X'X + penalty I)^-1 X'Y, from X'X and X'Y."""
+    """Return W = (X'X + penalty I)^-1 X'Y, from X'X and X'Y.
+
+    Args:
+        gram: (d, d) X'X.
+        cross: (d, c) X'Y.
+        penalty: The weight of |W|^2.
+    """
     return np.asarray(np.linalg.solve(gram + penalty * np.eye(len(gram)), cross), dtype=np.float64)
 
 
