@@ -57,9 +57,10 @@ $(VENV)/.servers: $(VENV)/.dev
 
 servers: $(VENV)/.servers  ## add Milvus for its tests (300 MB), which are skipped without it
 
-check: $(VENV)/.dev  ## lint, format check and strict types
+check: $(VENV)/.dev  ## lint, format check, words that should not return, and strict types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/check_words.py
 	$(BIN)/mypy
 
 format: $(VENV)/.dev  ## format and sort imports
