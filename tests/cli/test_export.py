@@ -31,7 +31,7 @@ def test_export_writes_a_folder_and_says_how_to_use_it(adsh, refused, trained):
     assert told["fingerprint"] == written["fingerprint"]
     assert told["largest_difference"] < 1e-4
     assert written["pictures"] is None
-    assert "holds files already: give a new or empty folder" in refused("export", trained)
+    assert "is not empty: give a new or empty folder" in refused("export", trained)
 
 
 def test_an_export_is_served_without_saying_so_and_is_no_model_elsewhere(adsh, refused, trained):
@@ -44,7 +44,7 @@ def test_an_export_is_served_without_saying_so_and_is_no_model_elsewhere(adsh, r
 
 
 def test_export_refuses_what_it_cannot_do(refused, trained):
-    assert "--format torchscript: choose onnx" in refused("export", trained, "--format", "torchscript")
+    assert "--format torchscript is unknown: choose onnx" in refused("export", trained, "--format", "torchscript")
     assert "is not a folder" in refused("export", "nowhere")
     Path("file").write_text("")
     assert "is a file" in refused("export", trained, "--out", "file")

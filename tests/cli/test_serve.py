@@ -16,12 +16,12 @@ def test_what_cannot_be_served_is_reported_in_one_line(adsh, refused, blob_file,
         assert adsh("train", blob_file, *flags, "--seed", seed, "--out", f"model{seed}").status == 0
     assert adsh("index", "build", "index", "--model", "model0").status == 0
     assert "codes of two models cannot be compared" in refused("serve", "model1", "index")
-    assert "there is no folder zz: give that of a trained or exported model" in refused("serve", "zz")
+    assert "zz does not exist: give the folder of a trained or exported model" in refused("serve", "zz")
     assert "there is no index at" in refused("serve", "model0", "none")
     assert "there is no index at model0/index" in refused("serve", "model0")  # where train puts it
     assert "give --token" in refused("serve", "model0", "index", "--host", "0.0.0.0")
     assert "header cannot carry" in refused("serve", "model0", "index", "--token", "a b")
-    assert "is no folder" in refused("serve", "model0", "index", "--images", "none")
+    assert "is not a folder" in refused("serve", "model0", "index", "--images", "none")
     assert "choose one of torch, onnx" in refused("serve", "model0", "index", "--runtime", "tvm")
     assert "give an origin" in refused("serve", "model0", "index", "--cors", "example.org")
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -49,9 +49,9 @@ def test_a_model_of_features_is_served_by_code_and_key(adsh, blob_file, tmp_path
         assert len(api.post("/v1/search", json={"code": "a1b0", "k": 4}).json()["matches"]) == 4
         wrong = api.post("/v1/search", json={"code": "a1b1"})
         assert (wrong.status_code, "a 1 after its 12 bits" in wrong.json()["detail"]) == (422, True)
-        picture = b"P6 1 1 255\n\0\0\0"
-        assert "features an item, not pictures" in api.post("/v1/encode", files={"image": _png()}).json()["detail"]
-        assert api.post("/v1/encode", files={"image": picture}).status_code == 422
+        ppm = b"P6 1 1 255\n\0\0\0"
+        assert "features an item, not images" in api.post("/v1/encode", files={"image": _png()}).json()["detail"]
+        assert api.post("/v1/encode", files={"image": ppm}).status_code == 422
 
 
 def _png() -> bytes:
