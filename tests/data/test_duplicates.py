@@ -17,8 +17,8 @@ def test_a_planted_duplicate_is_caught_when_saved_again_under_another_name(tmp_p
         save(tmp_path / f"class{at % 2}" / f"{at:02}.bmp", pixels)
     save(tmp_path / "class1" / "zz_innocent.png", images[4])
     dataset = open_source(tmp_path)
-    asking = list(dataset.keys).index("class0/04.bmp")
-    drawn = parts(queries=[asking], database=[i for i in range(len(dataset)) if i != asking])
+    query = list(dataset.keys).index("class0/04.bmp")
+    drawn = parts(queries=[query], database=[i for i in range(len(dataset)) if i != query])
     with pytest.raises(
         InputError, match="1 items in both queries and database: class0/04.bmp = class1/zz_innocent.png;"
     ) as caught:

@@ -25,8 +25,8 @@ def test_the_similar_rate_is_that_of_all_pairs(seed):
 
 def test_a_summary_counts_items_classes_label_sets_and_copies():
     images = random_images(6)[[0, 1, 2, 2, 2, 5]]
-    told = summary(ArrayDataset(images, [["a"], ["b"], ["a", "b"], ["a"], [], ["c"]], name="mine"))
-    assert told == {
+    figures = summary(ArrayDataset(images, [["a"], ["b"], ["a", "b"], ["a"], [], ["c"]], name="mine"))
+    assert figures == {
         "source": "mine",
         "items": 6,
         "classes": 3,
@@ -67,7 +67,7 @@ def test_a_sheet_without_labels_or_with_many_classes_is_drawn(tmp_path):
         assert image.size[1] < 41 * 80 + 100
 
 
-def test_a_sheet_that_cannot_be_written_is_told(tmp_path):
+def test_a_sheet_that_cannot_be_written_is_reported(tmp_path):
     images = ArrayDataset(random_images(2), [0, 1])
     with pytest.raises(InputError, match="call it .png"):
         contact_sheet(images, tmp_path / "sheet.txt")

@@ -29,7 +29,7 @@ class LazyBatches(Lazy):
 
 
 @pytest.mark.parametrize("kind", [Lazy, LazyBatches])
-def test_a_lazy_sequence_larger_than_memory_is_read_where_asked(kind):
+def test_a_lazy_sequence_larger_than_memory_is_read_where_indexed(kind):
     source = kind(10**12, lambda i: np.array([i % 97, 1.0]))
     items = as_items(source)
     assert len(items) == 10**12
@@ -111,7 +111,7 @@ def test_odd_arrays_arrive_as_plain_float32():
         assert feed(source) == [[3.0, 4.0], [1.0, 2.0]]
 
 
-def test_images_of_several_sizes_are_told_what_gives_them_one():
+def test_images_of_several_sizes_are_reported_what_gives_them_one():
     images = [np.zeros((4, 6, 3), np.uint8), np.zeros((5, 5, 3), np.uint8)]
     with pytest.raises(InputError, match="such as 4 x 6 and 5 x 5: .*ResizedDataset"):
         as_items(Lazy(2, lambda i: images[i])).take(np.array([0, 1]))
@@ -127,7 +127,7 @@ def test_what_a_source_says_of_a_bad_item_is_passed_on(tmp_path):
         as_items(Lazy(2, broken)).take(np.array([0, 1]))
 
 
-def test_too_few_items_back_are_told():
+def test_too_few_items_back_are_reported():
     class Short(LazyBatches):
         def __getitems__(self, indices):
             return np.zeros((1, 2))

@@ -44,7 +44,7 @@ def test_an_epoch_gives_what_calling_gives_with_any_number_of_workers(folder, wo
             assert inputs.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_batches_are_read_before_they_are_asked_for(folder):
+def test_batches_are_read_before_they_are_requested(folder):
     dataset = ResizedDataset(open_source(folder), 16)
     items, third = as_items(dataset), threading.Event()
 
@@ -76,7 +76,7 @@ def test_arrays_features_and_objects_of_unknown_kind_are_read_in_the_callers_thr
     assert DeviceLoader(as_items(ResizedDataset(open_source(folder), 8)), CPU).workers == worker_count(None)
 
 
-def test_a_file_that_breaks_meanwhile_is_told_in_one_line_and_no_thread_stays(folder):
+def test_a_file_that_breaks_meanwhile_is_reported_in_one_line_and_no_thread_stays(folder):
     dataset = ResizedDataset(open_source(folder), 16)
     (folder / "a/30.png").write_text("no picture")
     with (

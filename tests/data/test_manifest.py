@@ -92,13 +92,13 @@ def test_paths_are_relative_to_the_manifest_or_to_the_root_and_may_be_absolute(t
         ("m.jsonl", '{"path": 7}\n', "line 1 is not as"),
     ],
 )
-def test_lines_that_cannot_be_used_are_told_by_number(tmp_path, name, text, said):
+def test_lines_that_cannot_be_used_are_reported_by_number(tmp_path, name, text, said):
     with pytest.raises(InputError, match=said) as caught:
         open_source(written(tmp_path / name, text))
     assert "\n" not in str(caught.value)
 
 
-def test_files_that_are_not_there_or_no_text_are_told(tmp_path):
+def test_files_that_are_not_there_or_no_text_are_reported(tmp_path):
     with pytest.raises(FolderError, match="does not exist"):
         open_manifest(tmp_path / "m.csv")
     (tmp_path / "m.csv").write_bytes(b"path,label\n\xff\xfe.png,x\n")

@@ -75,7 +75,7 @@ def test_images_may_lie_in_images_with_or_without_their_sub_folders(root, flat):
     assert np.array_equal(dataset[5], IMAGES[5])
 
 
-def test_what_the_layout_lacks_is_told(root):
+def test_what_the_layout_lacks_is_reported(root):
     labels = root / "Groundtruth" / "AllLabels"
     text = (labels / "Labels_concept00.txt").read_text()
     (labels / "Labels_concept00.txt").write_text(text[2:])
@@ -94,7 +94,7 @@ def test_what_the_layout_lacks_is_told(root):
         open_nuswide(root / "nowhere")
 
 
-def test_no_image_at_all_is_told(root):
+def test_no_image_at_all_is_reported(root):
     (root / "Flickr").rename(root / "elsewhere")
     with pytest.raises(FolderError, match="none of 57 images"):
         open_nuswide(root)
@@ -115,7 +115,7 @@ def test_list_files_of_other_repositories_are_read(tmp_path):
     ("text", "said"),
     [("", "lists no image"), ("a.png\n", "line 1"), ("a.png 0 1\nb.png 1\n", "line 2"), ("a.png 0 2\n", "'0 2'")],
 )
-def test_list_files_that_are_none_are_told(tmp_path, text, said):
+def test_list_files_that_are_none_are_reported(tmp_path, text, said):
     (tmp_path / "list.txt").write_text(text)
     with pytest.raises(InputError, match=said):
         open_source(tmp_path / "list.txt")

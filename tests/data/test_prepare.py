@@ -93,7 +93,7 @@ def test_a_cache_on_disk_is_taken_up_again_and_made_anew_when_a_file_changes(spo
     assert len([path for path in (tmp_path / "cache").iterdir() if path.is_dir()]) == 4
 
 
-def test_a_half_filled_cache_is_gone_on_with_from_its_last_mark(folder, tmp_path, monkeypatch):
+def test_a_half_filled_cache_continues_from_its_last_progress(folder, tmp_path, monkeypatch):
     dataset, kept = open_source(folder), str(tmp_path / "cache")
     monkeypatch.setattr(cache, "_INTERVAL", 0.0)
 
@@ -155,7 +155,7 @@ def test_what_does_not_fit_is_not_kept_and_says_so(folder, tmp_path):
     assert "in memory" in prepare(dataset, 16, cache_size="31KB").kept
 
 
-def test_no_room_and_no_folder_are_told_in_one_line(folder, tmp_path, monkeypatch):
+def test_no_room_and_no_folder_are_reported_in_one_line(folder, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -167,7 +167,7 @@ def test_no_room_and_no_folder_are_told_in_one_line(folder, tmp_path, monkeypatc
         prepare(open_source(folder), 16, cache=str(tmp_path / "cache"))
 
 
-def test_arrays_are_taken_as_they_are_unless_another_size_is_asked_for(tmp_path):
+def test_arrays_are_taken_as_they_are_unless_another_size_is_requested(tmp_path):
     images = ArrayDataset(random_images(5, 16, 16), [0, 1, 0, 1, 0])
     assert prepare(images, None).dataset is prepare(images, 16).dataset is images
     assert prepare(images, 8).dataset.items.shape == (5, 8, 8, 3)

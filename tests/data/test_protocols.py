@@ -29,17 +29,17 @@ SIZES = {  # queries, validation, training, database
 @pytest.mark.parametrize("protocol", SIZES)
 def test_cifar10s_protocols_have_their_sizes(protocol):
     dataset = cifar10()
-    made = split(dataset, protocol, seed=3)
-    assert tuple(len(p) for p in (made.queries, made.validation, made.training, made.database)) == SIZES[protocol]
-    assert (made.protocol, made.seed) == (protocol, 3)
-    made.check(len(dataset))
+    drawn = split(dataset, protocol, seed=3)
+    assert tuple(len(p) for p in (drawn.queries, drawn.validation, drawn.training, drawn.database)) == SIZES[protocol]
+    assert (drawn.protocol, drawn.seed) == (protocol, 3)
+    drawn.check(len(dataset))
     if protocol in ("59k", "54k"):
-        assert np.bincount(dataset.labels.ids[made.queries]).tolist() == [100] * 10
-    if len(made.training):
-        assert np.bincount(dataset.labels.ids[made.training]).tolist() == [500] * 10
-        assert np.isin(made.training, made.database).all() == (protocol != "54k")
+        assert np.bincount(dataset.labels.ids[drawn.queries]).tolist() == [100] * 10
+    if len(drawn.training):
+        assert np.bincount(dataset.labels.ids[drawn.training]).tolist() == [500] * 10
+        assert np.isin(drawn.training, drawn.database).all() == (protocol != "54k")
     if protocol == "50k":
-        assert made.queries.tolist() == list(range(50_000, 60_000))
+        assert drawn.queries.tolist() == list(range(50_000, 60_000))
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_cifar10s_protocols_have_their_sizes(protocol):
     ],
 )
 def test_the_other_protocols_have_their_sizes(protocol, name, n, sizes):
-    made = split(multi_label(n, name), protocol)
-    assert tuple(len(p) for p in (made.queries, made.validation, made.training, made.database)) == sizes
-    made.check(n)
+    drawn = split(multi_label(n, name), protocol)
+    assert tuple(len(p) for p in (drawn.queries, drawn.validation, drawn.training, drawn.database)) == sizes
+    drawn.check(n)
 
 
 @pytest.mark.parametrize("protocol", sorted(set(PROTOCOLS) - {"all", "50k"}))
@@ -66,7 +66,7 @@ def test_a_seed_gives_one_split_and_another_seed_another(protocol):
     assert not np.array_equal(first.queries, other.queries)
 
 
-def test_protocols_that_do_not_fit_are_told():
+def test_protocols_that_do_not_fit_are_reported():
     for protocol in ("paper", "59k", "nuswide", "coco", "coco17"):
         with pytest.raises(InputError, match="too small for it"):
             split(cifar10(990), protocol)
@@ -83,17 +83,17 @@ def test_protocols_that_do_not_fit_are_told():
 
 
 def test_a_saved_split_comes_back_as_it_was(tmp_path):
-    made = split(cifar10(), "54k", seed=7)
-    made.save(tmp_path / "split.npz")
+    drawn = split(cifar10(), "54k", seed=7)
+    drawn.save(tmp_path / "split.npz")
     back = Split.load(tmp_path / "split.npz")
     assert (back.protocol, back.seed) == ("54k", 7)
-    for name, part in made.arrays().items():
+    for name, part in drawn.arrays().items():
         assert back.arrays()[name].dtype == np.int64
         assert np.array_equal(part, back.arrays()[name])
     assert [path.name for path in tmp_path.iterdir()] == ["split.npz"]
 
 
-def test_files_that_are_no_split_are_told(tmp_path):
+def test_files_that_are_no_split_are_reported(tmp_path):
     with pytest.raises(FolderError, match="does not exist"):
         Split.load(tmp_path / "split.npz")
     np.savez(tmp_path / "split.npz", queries=np.arange(3))

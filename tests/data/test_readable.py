@@ -37,7 +37,7 @@ def test_unreadable_files_stop_with_a_list_before_anything_starts(folder):
     assert "\n" not in str(caught.value)
 
 
-def test_unreadable_files_are_left_out_where_that_is_asked_and_listed(folder):
+def test_unreadable_files_are_left_out_on_request_and_listed(folder):
     names = spoil(folder, 2)
     read = check_readable(open_source(folder), skip_bad=True)
     assert [key for key, _ in read.bad] == names

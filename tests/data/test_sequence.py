@@ -112,7 +112,7 @@ def test_what_has_no_rows_is_refused(rows):
         SequenceDataset(rows)
 
 
-def test_wrong_counts_and_broken_rows_are_told():
+def test_wrong_counts_and_broken_rows_are_reported():
     with pytest.raises(InputError, match="4 rows and 3 labels"):
         SequenceDataset(IMAGES, labels=[0, 1, 2])
     with pytest.raises(InputError, match="row 0"):

@@ -24,7 +24,7 @@ def test_digits_need_no_root():
     assert dataset[0].shape == (8, 8, 3)
 
 
-def test_what_is_no_source_is_told_with_what_would_be(tmp_path):
+def test_what_is_no_source_is_reported_with_what_would_be(tmp_path):
     with pytest.raises(
         InputError, match="'cifar11' is neither a source nor a path: give one of digits, cifar10, .*sub-folder"
     ):

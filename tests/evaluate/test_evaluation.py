@@ -38,7 +38,7 @@ def test_both_columns_are_those_of_the_metrics(evaluated):
     assert evaluation.history == model.history_
 
 
-def test_map_at_k_takes_the_divisor_asked_for(evaluated):
+def test_map_at_k_takes_the_requested_divisor(evaluated):
     model, _, (queries, query_labels, images, labels) = evaluated
     by = {
         divisor: evaluate_model(model, queries, query_labels, images, labels, k=20, divisor=divisor, cases=0)

