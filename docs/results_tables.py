@@ -1,4 +1,4 @@
-"""Tables of the results page, read from results/*.json when the docs are built: no figure is copied by hand."""
+"""Tables of the results page, generated from results/*.json when the docs are built: no value is copied by hand."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ BITS = (12, 24, 32, 48)
 
 
 def read(name: str) -> Any:
-    """A file of results, from JSON."""
+    """Return the content of a JSON file of results."""
     return json.loads((RESULTS / name).read_text(encoding="utf-8"))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *([str(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def figure(values: Sequence[float]) -> str:
-    """A mean over runs and its spread, as in the literature and on one line: .9799 ± .0033."""
+    """Return the mean over runs and the standard deviation, without a line break: .9799 ± .0033."""
     mean = f"{statistics.fmean(values):.4f}".removeprefix("0")
     return (
         mean if len(values) < 2 else f"{mean}\u00a0±\u00a0{statistics.stdev(values):.4f}".replace("\u00a00.", "\u00a0.")
@@ -32,7 +32,7 @@ def figure(values: Sequence[float]) -> str:
 
 
 def summaries() -> str:
-    """MAP by bits in both columns, for every recipe that was run, a table for each results/*/summary.json."""
+    """Return a table for each results/*/summary.json: MAP by bits of every recipe, learned and by the network."""
     parts = []
     for path in sorted(RESULTS.glob("*/summary.json")):
         name = path.parent.name
@@ -41,34 +41,35 @@ def summaries() -> str:
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
-    """One such table; runs that differ in their seed alone are one row, with both columns in each cell."""
+    """Return the table of one file; runs that differ only in their seed are one row, with two values per cell."""
     groups: dict[tuple[str, ...], dict[int, list[dict[str, Any]]]] = {}
     protocols = sorted({row["protocol"] for row in rows})
     for row in rows:
-        about = [f"`{row[key]}`" for key in ("method", "preset", "network") if row.get(key) and row[key] != "adsh"]
-        about += [f"{row['size']} px"] if row.get("size") else []
-        about += [f"protocol `{row['protocol']}`"] if len(protocols) > 1 else []
-        about += ["compiled"] if row.get("compile") else []
-        about += [f"MAP over the first {row['k']:,}"] if row.get("k") else []
-        groups.setdefault(tuple(about), {}).setdefault(row["bits"], []).append(row)
-    shown = []
-    for what, by_bits in groups.items():
-        seconds = [one["seconds"] for some in by_bits.values() for one in some]
-        splits = max(len({one["seed"] for one in some}) for some in by_bits.values())
+        label = [f"`{row[key]}`" for key in ("method", "preset", "network") if row.get(key) and row[key] != "adsh"]
+        label += [f"{row['size']} px"] if row.get("size") else []
+        label += [f"protocol `{row['protocol']}`"] if len(protocols) > 1 else []
+        label += ["compiled"] if row.get("compile") else []
+        label += [f"MAP over the first {row['k']:,}"] if row.get("k") else []
+        groups.setdefault(tuple(label), {}).setdefault(row["bits"], []).append(row)
+    lines = []
+    for label, by_bits in groups.items():
+        seconds = [run["seconds"] for runs in by_bits.values() for run in runs]
+        splits = max(len({run["seed"] for run in runs}) for runs in by_bits.values())
         cells = [_both(by_bits[b]) if b in by_bits else "" for b in BITS]
-        shown.append([", ".join(what), "learned<br>network", *cells, f"{statistics.fmean(seconds):.0f}\u00a0s", splits])
-    made = table(["run", "codes", *(f"{b} bits" for b in BITS), "training", "splits"], shown)
-    return made if len(protocols) > 1 else f"Protocol `{protocols[0]}`:\n\n{made}"
+        duration = f"{statistics.fmean(seconds):.0f}\u00a0s"
+        lines.append([", ".join(label), "learned<br>network", *cells, duration, splits])
+    text = table(["run", "codes", *(f"{b} bits" for b in BITS), "training", "splits"], lines)
+    return text if len(protocols) > 1 else f"Protocol `{protocols[0]}`:\n\n{text}"
 
 
 def _both(runs: list[dict[str, Any]]) -> str:
-    """MAP against the database's codes as learned, and below it against those by the network."""
-    columns = [[one[key] for one in runs if one.get(key) is not None] for key in ("map_expected", "map_network")]
-    return "<br>".join(figure(values) if values else "" for values in columns)
+    """Return MAP with learned database codes, and below it MAP with those of the network."""
+    scores = [[run[key] for run in runs if run.get(key) is not None] for key in ("map_expected", "map_network")]
+    return "<br>".join(figure(values) if values else "" for values in scores)
 
 
 def methods() -> str:
-    """MAP by bits of the methods that `adsh reproduce` ran: the tables of the paper, for each results/*/table1.json."""
+    """Return a table for each results/*/table1.json: MAP by bits of the methods that `adsh reproduce` ran."""
     parts = []
     for folder in sorted(path.parent for path in RESULTS.glob("*/table1.json")):
         rows = [row for name in ("table1", "table2") for row in read(f"{folder.name}/{name}.json")]
@@ -76,18 +77,18 @@ def methods() -> str:
         for row in rows:  # ADSH is in both tables
             learner = f"`{row['network']}`" if row["network"] else row["options"].get("hash_function", "")
             groups.setdefault((row["method"], learner), {}).setdefault(row["bits"], {})[row["seed"]] = row
-        shown = []
+        lines = []
         for (method, learner), by_bits in groups.items():
-            found = [_beside(list(by_bits[b].values())) if b in by_bits else "" for b in BITS]
-            alike = figure([row["map_network"] for row in by_bits[max(by_bits)].values()])
-            shown.append([f"`{method}`", learner, *found, alike])
-        head = ["method", "with", *(f"{b} bits" for b in BITS), "coded alike, longest"]
-        parts += [f"### {folder.name}: the paper's methods", table(head, shown)]
+            cells = [_with_paper(list(by_bits[b].values())) if b in by_bits else "" for b in BITS]
+            hashed = figure([row["map_network"] for row in by_bits[max(by_bits)].values()])
+            lines.append([f"`{method}`", learner, *cells, hashed])
+        head = ["method", "with", *(f"{b} bits" for b in BITS), "hashed, longest"]
+        parts += [f"### {folder.name}: the paper's methods", table(head, lines)]
     return "\n\n".join(parts)
 
 
-def _beside(rows: list[dict[str, Any]]) -> str:
-    """Ours, and the paper's in brackets, where it has one."""
+def _with_paper(rows: list[dict[str, Any]]) -> str:
+    """Return our MAP, followed by the paper's in brackets if there is one."""
     ours, paper = figure([row["map_expected"] for row in rows]), rows[0]["paper"]
     return f"{ours}\u00a0({_short(paper)})" if paper else ours
 
@@ -97,55 +98,55 @@ def _short(value: float) -> str:
 
 
 def files() -> str:
-    """Every file of results, as links."""
+    """Return links to all files of results."""
     paths = sorted(p for p in RESULTS.rglob("*") if p.suffix in (".json", ".jsonl", ".md") and "cells" not in p.parts)
     return "\n".join(f"- [{path.relative_to(RESULTS)}]({_link(path)})" for path in paths)
 
 
 def _link(path: Path) -> str:
-    """As it is written on a page that lies in docs/ itself."""
+    """Return the link to a file from a page in docs/."""
     return f"../results/{path.relative_to(RESULTS)}"
 
 
 def cpu() -> str:
-    """MAP on CIFAR-10 from features, trained on two cores."""
-    told = read("cifar10/cpu.json")
+    """Return MAP on CIFAR-10 from features, trained on two cores."""
+    content = read("cifar10/cpu.json")
     rows = []
     for network in ("linear", "mlp"):
-        runs = [r for r in told["rows"] if r["network"] == network and "map_expected" in r]
+        runs = [r for r in content["rows"] if r["network"] == network and "map_expected" in r]
         seconds = statistics.median(r["seconds"] for r in runs)
         rows.append([
             f"`{network}`", figure([r["map_expected"] for r in runs]), figure([r["map_network"] for r in runs]),
             f"{seconds:.0f} s", len(runs),
         ])  # fmt: skip
     head = ["network", "codes as learned", "codes by the network", "training (median)", "splits"]
-    return f"{told['bits']} bits, {told['machine']}:\n\n{table(head, rows)}"
+    return f"{content['bits']} bits, {content['machine']}:\n\n{table(head, rows)}"
 
 
 def partly_labelled() -> str:
-    """What it costs that nine tenths of the database have no label."""
+    """Return MAP where nine tenths of the database have no label."""
     runs = [r for r in read("cifar10/cpu.json")["rows"] if "map_unlabelled" in r]
     parts = (("labelled", "map_labelled"), ("without a label", "map_unlabelled"), ("all together", "map_all"))
     return table(["items of the database", "MAP"], [[name, figure([r[key] for r in runs])] for name, key in parts])
 
 
 def new_items() -> str:
-    """MAP over items that were added after training."""
-    told = read("benchmarks/new_items.json")["figures"]
-    rows = [[name, figure([one[name] for one in told["splits"]])] for name in told["mean"]]
+    """Return MAP over items that were added after training."""
+    figures = read("benchmarks/new_items.json")["figures"]
+    rows = [[name, figure([split[name] for split in figures["splits"]])] for name in figures["mean"]]
     return table(["the new items are coded", "MAP"], rows)
 
 
 def classifier() -> str:
-    """ADSH beside a softmax classifier, in both columns, on the same features."""
+    """Return MAP of ADSH and of a softmax classifier on the same features, learned and by the network."""
     rows = read("cifar10/baselines.json")
     rows = rows["rows"] if isinstance(rows, dict) else rows
-    shown = []
+    lines = []
     for method, name in (("adsh", "ADSH"), ("classifier_d", "softmax classifier, its class's code looked up")):
         for column, key in (("as learned", "map_expected"), ("by the network", "map_network")):
-            found = {b: [r[key] for r in rows if _is(r, method) and r["bits"] == b] for b in BITS}
-            shown.append([name, column, *(figure(found[b]) if found[b] else "" for b in BITS)])
-    return table(["", "database codes", *(f"{b} bits" for b in BITS)], shown)
+            scores = {b: [r[key] for r in rows if _is(r, method) and r["bits"] == b] for b in BITS}
+            lines.append([name, column, *(figure(scores[b]) if scores[b] else "" for b in BITS)])
+    return table(["", "database codes", *(f"{b} bits" for b in BITS)], lines)
 
 
 def _is(row: dict[str, Any], method: str) -> bool:
@@ -153,50 +154,50 @@ def _is(row: dict[str, Any], method: str) -> bool:
 
 
 def scale() -> str:
-    """What an update of all codes costs as n grows."""
+    """Return the time of an update of all codes by n."""
     rows = read("benchmarks/scale.json")["figures"]["update"]
-    shown = [[r["setting"], f"{r['n']:,}", f"{r['update_ms']:.1f} ms", f"{r['update_ratio']:.2f}"] for r in rows]
-    return table(["label sets", "points", "one update of all codes", "ratio"], shown)
+    lines = [[r["setting"], f"{r['n']:,}", f"{r['update_ms']:.1f} ms", f"{r['update_ratio']:.2f}"] for r in rows]
+    return table(["label sets", "points", "one update of all codes", "ratio"], lines)
 
 
 def search() -> str:
-    """Exact search of ten million codes, beside faiss."""
-    shown = []
+    """Return the time of an exact search of ten million codes, compared with faiss."""
+    lines = []
     for name in ("search_adsh", "search_random"):
         for r in read(f"benchmarks/{name}.json")["figures"]:
             distinct = f"{r['distinct']:,}" if r["distinct"] else "nearly all"
-            shown.append([
+            lines.append([
                 f"{r['items']:,} of {r['bits']} bits", distinct, _seconds(r["one_query_index_s"]),
                 _seconds(r["one_query_faiss_s"]), f"{r['one_query_times_faster']:,.0f}",
             ])  # fmt: skip
-    return table(["items", "distinct codes", "one query", "faiss, flat", "times faster"], shown)
+    return table(["items", "distinct codes", "one query", "faiss, flat", "times faster"], lines)
 
 
 def ranking() -> str:
-    """Order among equals on coco17."""
+    """Return NDCG on coco17 by the order of items at equal distance."""
     rows = read("benchmarks/ranking.json")["figures"]
-    shown = []
+    lines = []
     for column in ("learned", "network"):
-        some = [r for r in rows if r["column"] == column]
-        cells = [figure([r[f"ndcg_{way}"] for r in some]) for way in ("hamming", "reranked", "asymmetric")]
-        shown.append([f"codes {'as learned' if column == 'learned' else 'by the network'}", *cells])
-    return table(["coco17, NDCG at 100", "Hamming", "ties by features", "asymmetric"], shown)
+        runs = [r for r in rows if r["column"] == column]
+        cells = [figure([r[f"ndcg_{order}"] for r in runs]) for order in ("hamming", "reranked", "asymmetric")]
+        lines.append([f"codes {'as learned' if column == 'learned' else 'by the network'}", *cells])
+    return table(["coco17, NDCG at 100", "Hamming", "ties by features", "asymmetric"], lines)
 
 
 def serve() -> str:
-    """How fast the service answers."""
-    told = read("benchmarks/serve.json")["figures"]
-    shown = []
-    for name, r in told["codes"].items():
+    """Return the throughput and latency of the service."""
+    codes = read("benchmarks/serve.json")["figures"]["codes"]
+    lines = []
+    for name, r in codes.items():
         if isinstance(r, dict):
             distinct = "all distinct" if name == "random" else name
-            shown.append([f"by code, {told['codes']['items']:,} items, {distinct}", f"{r['per_second']:,.0f}",
+            lines.append([f"by code, {codes['items']:,} items, {distinct}", f"{r['per_second']:,.0f}",
                           f"{r['p50_ms']:.1f} ms", f"{r['p99_ms']:.1f} ms"])  # fmt: skip
-    return table(["asked", "a second", "half within", "99 % within"], shown)
+    return table(["queries", "per second", "median", "99th percentile"], lines)
 
 
 def kills() -> str:
-    """What was lost when processes were killed while they wrote."""
+    """Return what was lost when processes were killed while writing."""
     index, postgres = read("benchmarks/kill.json")["figures"], read("benchmarks/postgres.json")["figures"]["kills"]
     return table(
         ["killed while writing", "kills", "acknowledged", "lost"],

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# AlexNet on CIFAR-10, the preset `modern`: all code lengths, and three splits of the shortest and the longest; on one GPU.
-#     runs/alexnet.sh ALEXNET.npz    a weight file of AlexNet; its convolutions are enough
+# AlexNet on CIFAR-10 with the preset `modern`: all code lengths, three splits for the shortest and the longest; one GPU.
+#     runs/alexnet.sh ALEXNET.npz    a weight file of AlexNet; its convolutional layers are enough
 set -euo pipefail
 cd "$(dirname "$0")/.."
 weights=$1

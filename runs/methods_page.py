@@ -1,4 +1,4 @@
-"""Puts the rows of results/cifar10/baselines.json as tables into docs/methods.md, between its two marks.
+"""Write the rows of results/cifar10/baselines.json as tables into docs/methods.md, between its two marks.
 
 python runs/methods_page.py
 """
@@ -12,38 +12,38 @@ START, END = "<!-- figures: runs/methods_page.py -->", "<!-- end of figures -->"
 PLAIN = ("lsh", "itq", "lin_lin", "fasth", "lfh", "sdh", "cosdish", "dsh", "dhn", "dpsh", "classifier")
 WHOLE = ("lin_v", "lfh_d", "sdh_d", "cosdish_d", "dsh_d", "dhn_d", "dpsh_d", "classifier_d", "adsh")
 BITS = (12, 24, 32, 48)
-OURS = (("ridge", None), (None, "linear"))  # variants that the paper has not
+EXTRA_VARIANTS = (("ridge", None), (None, "linear"))  # not in the paper
 PAPER = MAP["cifar10"]
 
 
-def figure(value):
+def format_score(value):
     return "-" if value is None else f"{value:.4f}"[1:]
 
 
 def lines(rows, names):
-    """One line a method and variant: MAP at each length here, and in the paper."""
+    """Return a line per method and variant: MAP at each code length here, and in the paper."""
     for name in names:
-        kinds = {(row["hash_function"], row["network"]) for row in rows if row["method"] == name}
-        for hash_function, network in sorted(kinds, key=str, reverse=True):
-            found = {
+        variants = {(row["hash_function"], row["network"]) for row in rows if row["method"] == name}
+        for hash_function, network in sorted(variants, key=str, reverse=True):
+            by_bits = {
                 row["bits"]: row
                 for row in rows
                 if (row["method"], row["hash_function"], row["network"]) == (name, hash_function, network)
             }
-            here = [figure(found[bits]["map_expected"] if bits in found else None) for bits in BITS]
-            alike = found[max(found)]
+            ours = [format_score(by_bits[bits]["map_expected"] if bits in by_bits else None) for bits in BITS]
+            longest = by_bits[max(by_bits)]
             paper = (
-                [figure(value) for value in PAPER.get(name, (None,) * 4)]
-                if (hash_function, network) not in OURS
+                [format_score(value) for value in PAPER.get(name, (None,) * 4)]
+                if (hash_function, network) not in EXTRA_VARIANTS
                 else ["-"] * 4
             )
-            called = f"`{name}`" + (f", {hash_function or network}" if hash_function or network else "")
-            cells = [called, *here, figure(alike["map_network"]), f"{alike['seconds']:,.0f} s", " ".join(paper)]
-            yield "| " + " | ".join(cells) + " |"
+            label = f"`{name}`" + (f", {hash_function or network}" if hash_function or network else "")
+            hashed, seconds = format_score(longest["map_network"]), f"{longest['seconds']:,.0f} s"
+            yield "| " + " | ".join([label, *ours, hashed, seconds, " ".join(paper)]) + " |"
 
 
 def page(rows):
-    head = "| method | 12 | 24 | 32 | 48 bits | coded alike, longest | its seconds | the paper, on CNN-F |"
+    head = "| method | 12 | 24 | 32 | 48 bits | hashed, longest | its training | the paper, on CNN-F |"
     rule = "| --- | --- | --- | --- | --- | --- | --- | --- |"
     plain = [head, rule, *lines(rows, PLAIN)]
     whole = [head, rule, *lines(rows, WHOLE)]

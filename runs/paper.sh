@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# The paper's tables and figures, cell by cell into results/DATASET: stopped, it goes on where it was.
-#     runs/paper.sh cpu     the methods without a network, on features: hours on 2 cores
-#     runs/paper.sh gpu     ADSH and the deep methods, on images: a GPU
-#     runs/paper.sh show    tables and figures of whatever is done
+# The paper's tables and figures in results/DATASET, cell by cell: after an interruption, the same command continues.
+#     runs/paper.sh cpu       methods without a network, on features: hours on 2 cores
+#     runs/paper.sh gpu       ADSH and the deep methods, on images: on a GPU
+#     runs/paper.sh show      merge the records, and render tables and figures of all that there are
 #     runs/paper.sh features  all methods on the same features, ADSH and the deep ones with an mlp; an hour or two on a CPU
-# More goes to adsh reproduce: --seeds 5, --jobs 2, --choose. $ADSH_DATA/cifar10 holds the images and lite0_512.npy;
-# $ALEXNET names a weight file of AlexNet, for DHN with the network of its paper; $DATASET is cifar10 unless set; $OUTER
-# is for more iterations than the preset's, where items have several labels.
+# Further flags go to adsh reproduce: --seeds 5, --jobs 2, --tune. Needs the images and lite0_512.npy in
+# $ADSH_DATA/cifar10. $ALEXNET: a weight file of AlexNet, for DHN with the network of its paper. $DATASET: cifar10 by
+# default. $OUTER: more iterations than the preset's, where items have several labels.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 part=${1:-}
 shift || true
-: "${ADSH_DATA:?names the folder that holds cifar10/ and the other data}"
+: "${ADSH_DATA:?must name the folder that holds cifar10/ and the other data sets}"
 common=(--dataset "${DATASET:-cifar10}" --network efficientnet_lite0 --preset "${PRESET:-fast}" --features "$ADSH_DATA/${DATASET:-cifar10}/lite0_512.npy" ${ALEXNET:+--alexnet "$ALEXNET"})
 [ -z "${OUTER:-}" ] || common+=(--outer "$OUTER")
 reproduce() { python -m adsh reproduce "${common[@]}" "$@"; }
@@ -24,24 +24,24 @@ cpu)
     reproduce scale "$@"
     ;;
 gpu)
-    reproduce table1 table2 --choose "$@" $(only adsh dsh dhn dpsh classifier_d)  # a rate: some bear a small one only
-    reproduce time --choose --compile "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)
+    reproduce table1 table2 --tune "$@" $(only adsh dsh dhn dpsh classifier_d)  # some methods need a small learning rate
+    reproduce time --tune --compile "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)
     reproduce hyper --compile "$@" $(only adsh)
-    reproduce networks --choose "$@" $(only dsh dhn)
+    reproduce networks --tune "$@" $(only dsh dhn)
     reproduce new-items cases "$@" $(only adsh)
     ;;
-show) reproduce all --no-run --choose "$@" ;;
+show) reproduce all --no-run --merge --tune "$@" ;;
 features)
     name=${DATASET:-cifar10}
     on_features() { python -m adsh reproduce --dataset "$name" --features "$ADSH_DATA/$name/lite0_512.npy" --out "results/$name-features" "$@"; }
     on_features table1 table2 "$@" $(only itq sdh sdh_d lin_lin cosdish lfh cosdish_d lfh_d lin_v fasth)
-    on_features table1 table2 --choose "$@" $(only adsh dsh dhn dpsh classifier_d)
-    on_features time --choose "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)  # with nothing else running
+    on_features table1 table2 --tune "$@" $(only adsh dsh dhn dpsh classifier_d)
+    on_features time --tune "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)  # timed: nothing else should run
     on_features new-items "$@"
-    on_features table1 table2 top-k pr time columns ties new-items --no-run --choose "$@"
+    on_features table1 table2 top-k pr time columns ties new-items --no-run --tune "$@"
     ;;
 *)
-    echo "runs/paper.sh: '$part' is no part: give cpu, gpu, show or features" >&2
+    echo "runs/paper.sh: unknown part '$part': give cpu, gpu, show or features" >&2
     exit 2
     ;;
 esac

@@ -7,17 +7,23 @@ from pathlib import Path
 DIGITS = ("--dataset", "digits", "--bits", 8, "--method", "itq", "--out", "out")
 
 
-def test_a_table_is_made_and_shown(adsh, tmp_path):
+def test_a_table_is_written_and_printed(adsh, tmp_path):
     ended = adsh("reproduce", "table1", *DIGITS)
     assert ended.status == 0
     assert "| ITQ | **." in ended.out
     assert "out/table1.md" in ended.out
     assert "cell 1/1: ITQ, 8 bits, seed 0" in ended.err
     again = adsh("reproduce", "table1", *DIGITS, "--json").json
-    assert (again["cells run"], again["kept from before"], again["failed"]) == (0, 1, {})
+    assert (again["cells run"], again["cells reused"], again["failed"]) == (0, 1, {})
+    assert again["kept from before"] == again["cells reused"]  # the key that programs may read already
 
 
-def test_a_cell_that_cannot_be_run_is_told_in_one_line(adsh):
+def test_earlier_names_of_flags_are_accepted(adsh):
+    ended = adsh("reproduce", "table1", *DIGITS, "--choose", "--largest", 10)
+    assert ended.status == 0
+
+
+def test_a_cell_that_fails_is_reported_in_one_line(adsh):
     ended = adsh("reproduce", "table1", *DIGITS, "--bits", 300)
     assert ended.status == 2
     assert "itq-300bits-seed0 failed: bits=300" in ended.err

@@ -1,4 +1,4 @@
-"""Tables in words."""
+"""Tables and the sentences below them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def record(method, bits, seed, figure):
                   "paper": paper_map("cifar10", method, bits)}  # fmt: skip
 
 
-def test_the_papers_figure_and_the_difference_stand_beside():
+def test_a_table_has_the_papers_value_and_the_difference():
     table = map_table("t", "MAP", [record("adsh", 12, 0, 0.9), record("itq", 12, 0, 0.2)], [12])
     assert list(table.headings) == ["method", "12 bits", "paper", "diff."]
     assert table.rows == [["ADSH", ".9000", ".8466", "+.0534"], ["ITQ", ".2000", ".2611", "−.0611"]]
@@ -47,8 +47,8 @@ def test_a_table_says_which_methods_have_fewer_runs():
 
 def test_a_method_with_two_networks_has_its_runs_counted_by_network():
     def of(network, seed):
-        cell, told = record("dsh", 12, seed, 0.5)
-        return replace(cell, options=(("network", network),)), told
+        cell, values = record("dsh", 12, seed, 0.5)
+        return replace(cell, options=(("network", network),)), values
 
     table = map_table("t", "MAP", [of("alexnet", 0), *(of("mlp", seed) for seed in (0, 1))], [12])
     assert [row[0] for row in table.rows] == ["DSH (alexnet)", "DSH (mlp)"]
@@ -56,7 +56,7 @@ def test_a_method_with_two_networks_has_its_runs_counted_by_network():
 
 
 @pytest.mark.parametrize(
-    ("by_size", "told"),
+    ("by_size", "sentence"),
     [
         ({"ADSH": {5: 1.0, 9: 1.0}, "DSH": {5: 2.0, 9: 3.0}}, "ADSH is ahead at every size."),
         ({"ADSH": {5: 1.0, 9: 1.0}, "DSH": {5: 1.0, 9: 3.0}}, "ADSH is not ahead at 5 points."),
@@ -64,8 +64,8 @@ def test_a_method_with_two_networks_has_its_runs_counted_by_network():
         ({"ADSH": {5: 1.0, 9: 1.0}}, "ADSH is not compared yet."),
     ],
 )
-def test_the_time_says_where_adsh_is_ahead(by_size, told):
-    assert training_time.describe_rank(by_size, [5, 9]) == told
+def test_the_time_says_where_adsh_is_ahead(by_size, sentence):
+    assert training_time.describe_rank(by_size, [5, 9]) == sentence
 
 
 def test_a_length_that_is_not_done_has_a_dash():
@@ -82,7 +82,7 @@ def test_the_best_are_marked_in_every_format():
 
 
 def test_the_papers_best_is_adsh_everywhere():
-    """As its tables print in boldface; a slip of the pen in copying them would show."""
+    """As its tables print in bold: an error in copying them would show."""
     for of_dataset in MAP.values():
         for place in range(4):
             assert max(of_dataset, key=lambda method, at=place: of_dataset[method][at]) == "adsh"
