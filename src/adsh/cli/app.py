@@ -1,7 +1,7 @@
-"""The entry point: verbs put together, and every way of ending told in one line.
+"""The entry point: all commands, and one line for every error.
 
-Exit status: 0; 2 for whatever the user can put right; 3 for a process that ends because another one of its run did;
-130 after Ctrl-C or a request to stop.
+Exit status: 0; 2 for what the user can correct; 3 for a process that ends because another one of its run did; 130 after
+Ctrl-C or a request to stop.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .show import Stopped
 
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this typer keeps click
 
-# In the order of `adsh --help`: what people do first comes first.
+# The order of `adsh --help`: what users need first comes first.
 ORDER = (
     *("demo", "train", "search", "index", "serve", "evaluate", "info", "data", "encode", "features", "export"),
     *("compare", "reproduce", "doctor"),
@@ -48,7 +48,7 @@ ORDER = (
 
 class _Ordered(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """The verbs, in that order."""
+        """Return the commands in that order."""
         return sorted(super().list_commands(ctx), key=ORDER.index)
 
 
@@ -69,7 +69,7 @@ app.add_typer(index.app)
 @app.callback(invoke_without_command=True, epilog="Start here:  adsh demo")
 def adsh(
     context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Say the version and stop."),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     """Learn short binary codes for labelled images, and search millions of them from a few bytes each."""
     if version:
@@ -79,7 +79,7 @@ def adsh(
 
 
 def main() -> NoReturn:
-    """Runs the command line of this process."""
+    """Run the command line of this process."""
     signal.signal(signal.SIGTERM, _stop)
     warnings.showwarning = _one_line
     try:
@@ -90,7 +90,7 @@ def main() -> NoReturn:
         status = 130
     except UsageProblem as problem:
         status = _usage(problem)
-    except (BrokenPipeError, SystemExit):  # the reader of a pipe has had enough; typer exits by itself then
+    except (BrokenPipeError, SystemExit):  # the reader of a pipe was closed; typer exits by itself then
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
     except PeerLostError as problem:
@@ -104,13 +104,13 @@ def main() -> NoReturn:
         say(f"there is not enough memory ({first_line(problem)}): give fewer or smaller items")
         status = 2
     except UnicodeError as problem:
-        say(f"a name holds bytes that are no text ({first_line(problem)}): rename the file or folder")
+        say(f"a name holds bytes that are not text ({first_line(problem)}): rename the file or folder")
         status = 2
     sys.exit(status)
 
 
 def _usage(problem: Any) -> int:
-    """A flag that is wrong, unknown or missing."""
+    """Report a flag that is wrong, unknown or missing; return the exit status."""
     path = problem.ctx.command_path if getattr(problem, "ctx", None) else "adsh"
     text = " ".join(problem.format_message().split()).rstrip(".")
     say(f"{text}; see {path} --help")
