@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from adsh.errors import AdshWarning, FolderError
+from adsh.evaluate.examples import Case
 from adsh.experiments import ExperimentConfig, reproduce
 from adsh.experiments.cell import Cell
 from adsh.experiments.result_store import ResultStore
@@ -182,7 +183,7 @@ def test_processes_that_write_and_merge_at_once_lose_nothing(tmp_path):
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_tables_of_results_are_those_of_their_cells(tmp_path, name):
-    """The records as committed are in the order of a merge, and give the tables beside them, byte for byte."""
+    """The records as committed are in the order of a merge, and give the committed tables, byte for byte."""
     out = tmp_path / name
     out.mkdir()
     for file in ("cells.jsonl", "measured_on.json"):
@@ -195,3 +196,11 @@ def test_the_tables_of_results_are_those_of_their_cells(tmp_path, name):
     reproduce(["table1", "table2"], config, out, tune=True, run=False)
     for file in ("table1.json", "table1.md", "table2.json", "table2.md"):
         assert (out / file).read_bytes() == (RESULTS / name / file).read_bytes(), file
+
+
+def test_the_case_studies_of_results_can_be_read():
+    """Their images are in the data set, not in the records; `cases` is the one kind of record that is nested."""
+    records = [json.loads(line) for line in lines(RESULTS / "cifar10")]
+    cases = [Case.from_json(case) for record in records for case in record.get("cases", ())]
+    assert len(cases) == 4 * 8  # methods, queries
+    assert {len(case.found) for case in cases} == {10}

@@ -141,6 +141,16 @@ def ranges(rows: Mapping[str, tuple[float, float, float, float]], x: str) -> Fig
 
 
 def _line_style(name: str, number: int, *, markers: bool) -> dict[str, Any]:
+    """Return the options of a line.
+
+    Args:
+        name: The method.
+        number: The place of the line among the others, which determines its colour and marker.
+        markers: Mark its points.
+
+    Returns:
+        Options of `Axes.plot`.
+    """
     highlighted = name.startswith(_HIGHLIGHTED)
     line: dict[str, Any] = {
         "label": name,

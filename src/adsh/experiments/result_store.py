@@ -1,4 +1,4 @@
-"""Records of finished cells: one sorted `cells.jsonl`, and beside it a file per cell while a run is under way."""
+"""Records of finished cells: one sorted `cells.jsonl`, and a file per cell while a run is under way."""
 
 from __future__ import annotations
 

@@ -17,7 +17,16 @@ MISSING = "–"
 
 
 def values(results: Results, key: str, **criteria: Any) -> list[float]:
-    """Return the value `key` of each record that has the given values, one for each seed."""
+    """Return a value of the records that match, one for each seed.
+
+    Args:
+        results: The results.
+        key: The key of the value.
+        **criteria: The values that a record must have.
+
+    Returns:
+        The values, in the order of the results.
+    """
     return [record[key] for _, record in results if all(record[name] == value for name, value in criteria.items())]
 
 
