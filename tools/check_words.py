@@ -63,6 +63,7 @@ ALIASES: set[str] = {
     "src/adsh/index/base.py: adopt",
     "src/adsh/index/base.py: noted",
     "src/adsh/encoders/onnx.py: OnnxCoder",
+    "src/adsh/experiments/cell.py: asking",
     "src/adsh/serve/middleware/head_limits.py: connection_made",  # the name is asyncio's
 }
 

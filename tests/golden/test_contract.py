@@ -18,8 +18,13 @@ HERE = Path(__file__).parent
 BEFORE = json.loads((HERE / "contract.json").read_text(encoding="utf-8"))
 
 
+# Values that only the package itself reads: the name of a measurement, which no stored result holds.
+INTERNAL = ("adsh.experiments > Cell > made with > measure: ",)
+
+
 def check(part, now):
     lost = differences(BEFORE[part], json.loads(json.dumps(now)))
+    lost = [line for line in lost if not line.startswith(INTERNAL)]
     assert not lost, "\n".join(lost)
 
 

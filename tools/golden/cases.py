@@ -156,7 +156,7 @@ def tiny_images(here: Path) -> Found:
 @case
 def resized_images(here: Path) -> Found:
     """A network that resizes its images, smaller ones first."""
-    recipe = {"size": 48, "start_size": 32, "enlarge": "bicubic", "centre": 0.875, "head_std": 0.01, "fixed": 2}
+    recipe = {"size": 48, "enlarge": "bicubic", "centre": 0.875, "head_std": 0.01, "fixed": 2}
     options = {"weights": None}
     return fitted(here, *pictures(12), network="efficientnet_lite0", network_options=options, recipe=recipe)[1]
 

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+from .differences import UNKNOWN_DEFAULT
 from .internal import command_line, service_app
 
 MODULES = (
     "adsh", "adsh.data", "adsh.evaluate", "adsh.metrics", "adsh.methods", "adsh.networks", "adsh.learn", "adsh.index",
     "adsh.config", "adsh.errors", "adsh.client", "adsh.experiments",
 )  # fmt: skip
+
+
+EARLIER = (
+    "adsh.data.sized.Sized", "adsh.learn.objective.Terms", "adsh.experiments.setting.Setting",
+)  # fmt: skip  # names that the reference showed and shows under new ones: they must still import
+RETIRED = ("start_size", "start_share")  # values of a recipe that no preset used; files that hold them still load
+CONFIG_NAMES = ("PRESETS", "Recipe", "recipe")  # what adsh.config documents
 
 
 def resolve(path: str) -> Any:
@@ -35,6 +45,8 @@ def resolve(path: str) -> Any:
 def names_of(module: str) -> list[str]:
     """Its `__all__` or, where it has none, what is defined there and not hidden: classes, functions, CONSTANTS."""
     found = resolve(module)
+    if module == "adsh.config":
+        return list(CONFIG_NAMES)
     if hasattr(found, "__all__"):
         return sorted(found.__all__)
     return sorted(name for name, value in vars(found).items() if _is_own(found, name, value))
@@ -93,15 +105,34 @@ def of_class(cls: type) -> dict[str, Any]:
     return told
 
 
-def parameters(made: Any) -> dict[str, Any]:
-    """Each parameter with its default; positional ones in their order."""
+def parameters(function: Any) -> dict[str, Any]:
+    """Return each parameter with its default, and the positional ones in order.
+
+    The names that `**options: Unpack[Options]` takes count as parameters, as they did when they were written out; their
+    defaults are not in the signature.
+    """
     try:
-        found = inspect.signature(made).parameters.values()
+        found = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return {}
     positional = [one.name for one in found if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    told: dict[str, Any] = {one.name: _default(one) for one in found}
-    return {**told, "(in order)": positional}
+    listed: dict[str, Any] = {one.name: _default(one) for one in found}
+    taker = function.__init__ if inspect.isclass(function) else function
+    for earlier, name in getattr(taker, "earlier_names", {}).items():  # of utils.earlier_names
+        listed[earlier] = listed[name]
+        positional = [earlier if one == name else one for one in positional]
+    return {**listed, **dict.fromkeys(_unpacked(function), UNKNOWN_DEFAULT), "(in order)": positional}
+
+
+def _unpacked(function: Any) -> list[str]:
+    """Return the names of the options that a function takes by `Unpack` of a TypedDict."""
+    function = inspect.unwrap(function)
+    function = function.__init__ if inspect.isclass(function) else function
+    for one in inspect.signature(function).parameters.values():
+        if one.kind is one.VAR_KEYWORD and "Unpack" in str(one.annotation):
+            hint = eval(one.annotation, function.__globals__)  # a string, as annotations are not evaluated
+            return list(get_type_hints(get_args(hint)[0]))
+    return []
 
 
 def _default(one: inspect.Parameter) -> str:
@@ -143,6 +174,11 @@ def documented(root: Path) -> dict[str, str]:
         for path in re.findall(r"^::: (\S+)", page.read_text(encoding="utf-8"), re.MULTILINE):
             _shown(path)
             told[path.rpartition(".")[2]] = "shown"
+    for path in EARLIER:
+        with suppress(ImportError, AttributeError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the old path of a module
+            _shown(path)
+            told[path.rpartition(".")[2]] = "shown"
     return told
 
 
@@ -175,7 +211,7 @@ def recipes(names: list[str] | None = None) -> dict[str, Any]:
     from adsh.config import PRESETS, Recipe, recipe
     from adsh.networks import NETWORKS
 
-    names = [one.name for one in fields(Recipe)] if names is None else names
+    names = [one.name for one in fields(Recipe) if one.name not in RETIRED] if names is None else names
     plain = Recipe()
     defaults = {name: getattr(plain, name) for name in names if hasattr(plain, name)}
     taken = {name: "" for name in defaults if _takes(Recipe, name, defaults)}

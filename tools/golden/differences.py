@@ -6,6 +6,8 @@ from typing import Any
 
 from .normal import VARIES, varies
 
+UNKNOWN_DEFAULT = "an option"  # of an option in a TypedDict: the name is known, its default is not
+
 
 def differences(before: Any, now: Any, where: str = "") -> list[str]:
     """A line for everything that was there and is not, or is another."""
@@ -21,7 +23,7 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         return [line for at, (old, new) in enumerate(zip(before, now, strict=True))
                 for line in differences(old, new, f"{where} [{at}]")]  # fmt: skip
-    same = type(before) is type(now) and before == now
+    same = (type(before) is type(now) and before == now) or now == UNKNOWN_DEFAULT
     return [] if same else [f"{where}: was {_short(before)}, is {_short(now)}"]
 
 

@@ -1,7 +1,8 @@
 """What varies from run to run is taken out here, and here alone; what is left is digested.
 
 Taken out: clocks (any key that tells seconds or a time), versions, the folder that the runs are made in, the random end
-of a snapshot's name, the port of a service and the number of a request. Everything else has to be equal.
+of a snapshot's name, the port of a service, the number of a request, and values of a recipe that were retired. Of pages
+that people read, the words may change, and only the figures are compared. Everything else has to be equal.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ import numpy as np
 VARIES = "<varies: "  # begins what stands for a value that is not compared, only its type
 _CLOCKS = re.compile(r"second|\btime\b|^date$|^when$")
 _MADE_BY = {"adsh_version", "versions", "version", "machine", "commit", "cpu", "url", "pid", "port", "request_id"}
-_TEXTS = {".md", ".toml", ".html", ".tex", ".txt", ".csv"}
+_TEXTS = {".toml", ".tex", ".txt", ".csv"}
+_PAGES = {".md", ".html"}  # for people
+_FIGURE = re.compile(r"(?<![\w.#-])\d*\.\d{3,}(?![\w.])")
+_RETIRED = {"start_size", "start_share"}  # no preset used them
 _IN_TEXT = (
     (re.compile(r"snapshot-(\d+)-[0-9a-f]{8}"), r"snapshot-\1-RANDOM"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "TIME"),
     (re.compile(r"(?<![\w.,])[\d.,]+ ?(µs|ms|s|seconds?|minutes?|hours?)\b"), "SECONDS"),
     (re.compile(r"(training[_ ]seconds(?:</dt><dd>| ))[\d.]+"), r"\1SECONDS"),
     (re.compile(r"torch \d[\w.+]*"), "torch VERSION"),
+    (re.compile(r"(?m)^start_(size|share) = .*\n"), ""),
     (re.compile(r'(?m)^(adsh|adsh_version|version) = ".*"$'), r'\1 = "VERSION"'),
 )
 
@@ -51,7 +56,7 @@ def plain(value: Any, here: Path | None = None, key: str = "") -> Any:
     if isinstance(value, dict):
         if key in _MADE_BY or _CLOCKS.search(key):
             return {name: varies(of) for name, of in value.items()}
-        return {str(name): plain(of, here, str(name)) for name, of in value.items()}
+        return {str(name): plain(of, here, str(name)) for name, of in value.items() if name not in _RETIRED}
     if isinstance(value, list | tuple):
         return [plain(of, here, key) for of in value]
     if value is not None and (key in _MADE_BY or _CLOCKS.search(key)):
@@ -92,6 +97,8 @@ def _file(path: Path, here: Path) -> Any:
         return {name: digest(of) for name, of in told.items()} if isinstance(told, dict) else digest(told)
     if kind == ".jsonl":
         return digest([plain(json.loads(line), here) for line in path.read_text(encoding="utf-8").splitlines()])
+    if kind in _PAGES:
+        return digest(sorted(set(_FIGURE.findall(plain_text(path.read_text(encoding="utf-8"), here)))))
     if kind in _TEXTS:
         return digest(plain_text(path.read_text(encoding="utf-8"), here))
     if kind == ".npz":

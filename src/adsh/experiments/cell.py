@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..utils.earlier_names import accepts_earlier
+
 Options = tuple[tuple[str, Any], ...]
 Record = dict[str, Any]  # what a cell gave: plain values that can be written as JSON
 
@@ -56,6 +58,16 @@ class Cell:
     def display_name(self) -> str:
         """The method as the paper writes it: COSDISH-D."""
         return display_name(self.method)
+
+    called = display_name  # its earlier name
+
+    @property
+    def asking(self) -> str:
+        """The earlier name of `query_split`."""
+        return self.query_split
+
+
+Cell.__init__ = accepts_earlier(asking="query_split")(Cell.__init__)  # type: ignore[method-assign]  # the same signature
 
 
 def public_options(cell: Cell) -> Options:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..methods import DEEP, METHODS
+from ..utils.earlier_names import accepts_earlier
 from .cell import Cell
 from .paper import BITS
 
@@ -67,6 +68,11 @@ class ExperimentConfig:
         if not self.bits or not self.seeds:
             raise InputError("no code length or no seed is given: name at least one")
 
+    @property
+    def largest(self) -> int:
+        """The earlier name of `max_points`."""
+        return self.max_points
+
     def cell(self, method: str, bits: int, seed: int, points: int | None = None, **options: Any) -> Cell:
         """Return the cell of a method, with the configured network and preset where the method has a network.
 
@@ -104,6 +110,7 @@ class ExperimentConfig:
         return [name for name in methods if not self.methods or name in self.methods]
 
 
+ExperimentConfig.__init__ = accepts_earlier(largest="max_points")(ExperimentConfig.__init__)  # type: ignore[method-assign]  # the same signature
 Setting = ExperimentConfig  # its earlier name
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import AdshWarning, FolderError, InputError
 from ..evaluate import plots
+from ..utils.earlier_names import accepts_earlier
 from ..utils.files import check_writable
 from .cell import Cell
 from .experiment_config import ExperimentConfig
@@ -54,7 +55,16 @@ class Outcome:
     page: Path | None
     failed: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def kept(self) -> int:
+        """The earlier name of `reused`."""
+        return self.reused
 
+
+Outcome.__init__ = accepts_earlier(kept="reused")(Outcome.__init__)  # type: ignore[method-assign]  # the same signature
+
+
+@accepts_earlier(setting="config", choose="tune")
 def reproduce(
     what: Sequence[str],
     config: ExperimentConfig,

@@ -35,6 +35,11 @@ class LinearBits(FeatureMethod):
         self.rounds, self.alternations, self.penalty = rounds, alternations, penalty
         self.block = self.default_block if block is None else block
 
+    @property
+    def learns_whole(self) -> bool:
+        """The earlier name of `needs_full_database`."""
+        return self.needs_full_database
+
     def _check(self, points: int, width: int) -> None:
         for option in ("rounds", "block", "alternations"):
             check_count(getattr(self, option), option)

@@ -56,6 +56,8 @@ class ResizedDataset(Dataset):
         """Return an image at the size of this dataset."""
         return resize_image(image, self.size, self.how, self.resize, self.name)
 
+    fitted = resized  # its earlier name
+
 
 Sized = ResizedDataset  # the earlier name, which stays importable
 
