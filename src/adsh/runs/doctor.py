@@ -18,7 +18,7 @@ import numpy as np
 from .. import __version__
 from ..errors import AdshError, first_line
 
-CORE = ("torch", "numpy", "pillow", "safetensors", "typer", "rich")  # rich comes with typer
+CORE = ("torch", "numpy", "pillow", "safetensors", "typer", "rich")
 EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and what it is for
     "search": (("faiss",), "faster search of codes that are all distinct"),
     "plot": (("matplotlib",), "figures in reports"),

@@ -1,8 +1,7 @@
-"""Progress on standard error: one line with a bar on a terminal, plain lines elsewhere. Python and the CLI share it."""
+"""Progress on standard error: a bar on a terminal, plain lines elsewhere. Python and the CLI share it."""
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -13,19 +12,16 @@ from ..errors import InputError
 OnProgress = Callable[[int, int], None]  # called with how many are done, and of how many
 
 LINE_SECONDS = 30.0  # between two plain lines of a command, where there is no terminal
-_REDRAW_SECONDS = 0.1
 _BAR_WIDTH = 20
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Print one line on standard error, or on another stream; a progress line there is drawn again after it."""
-    stream = stream or sys.stderr
-    clear = "\r\033[K" if stream.isatty() else ""
-    print(f"{clear}adsh: {text}", file=stream, flush=True)
+    """Print one line on standard error, or on another stream; above a bar that is shown there."""
+    print(f"adsh: {text}", file=stream or sys.stderr, flush=True)
 
 
 class ProgressLine:
-    """How many of how many are done: a line that is drawn again and again on a terminal, plain lines elsewhere.
+    """How many of how many are done: a bar on a terminal, drawn by rich; plain lines elsewhere and without rich.
 
     Args:
         label: What is counted, such as "reading".
@@ -42,12 +38,10 @@ class ProgressLine:
         shown: bool = True,
         stream: TextIO | None = None,
     ) -> None:
-        self._label, self._every, self._shown = label, every, shown
-        self._stream = stream or sys.stderr
-        self._is_open = False
+        self._label, self._every, self._shown, self._stream = label, every, shown, stream
+        self._bar: Any = None
         self._started = self._written = time.monotonic()
         self._resumed = 0
-        self._skipped: tuple[int, int, str] | None = None  # the last call, where it came too soon to be drawn
 
     def restart(self, done: int = 0) -> None:
         """Measure the time left from now on, when `done` are done."""
@@ -57,34 +51,48 @@ class ProgressLine:
         """Show that `done` of `total` are done, and `text` after them."""
         if not self._shown:
             return
-        animated, waited = self._stream.isatty(), time.monotonic() - self._written
-        if animated and self._is_open and waited < _REDRAW_SECONDS and done < total:
-            self._skipped = done, total, text
-            return
-        if not animated and (self._every is None or waited < self._every):
-            return
-        self._written, self._skipped = time.monotonic(), None
-        parts = [f"{self._label} {done:,}/{total:,}", *([_bar(done, total)] if animated else []), text]
-        if self._resumed < done < total:
-            parts.append(f"{time_left(self._started, done - self._resumed, total - self._resumed)} left")
-        line = "  ".join(filter(None, parts))
-        if not animated:
-            say(line, self._stream)
-            return
-        width = shutil.get_terminal_size().columns
-        print(f"\r{f'adsh: {line}'[: width - 1]}\033[K", end="", file=self._stream, flush=True)
-        self._is_open = True
-        if total and done >= total:
-            self.close()
+        if self._bar is None and is_terminal(self._stream):
+            self._open(total)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total, text=text)
+            if total and done >= total:
+                self.close()
+        elif self._every is not None and time.monotonic() - self._written >= self._every:
+            self._written = time.monotonic()
+            parts = [f"{self._label} {done:,}/{total:,}", text]
+            if self._resumed < done < total:
+                parts.append(f"{time_left(self._started, done - self._resumed, total - self._resumed)} left")
+            say("  ".join(filter(None, parts)), self._stream)
 
     def close(self) -> None:
-        """End the line, so that what follows starts on a new one."""
-        if self._skipped is not None:
-            self._written, skipped = 0.0, self._skipped
-            self(*skipped)
-        if self._is_open:
-            print(file=self._stream, flush=True)
-            self._is_open = False
+        """Leave the bar as it is, so that what follows starts on a new line."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _open(self, total: int) -> None:
+        """Show a bar; without rich, which training does not need, leave it to plain lines."""
+        try:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+        except ImportError:
+            return
+        columns = [
+            TextColumn(self._label + " {task.completed:,}/{task.total:,}"),
+            BarColumn(_BAR_WIDTH),
+            TextColumn("{task.fields[text]}"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+        ]
+        self._bar = Bar(*columns, console=Console(file=self._stream or sys.stderr))
+        self._bar.start()
+        self._task = self._bar.add_task("", total=total, completed=self._resumed, text="")
+
+
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Return whether a stream, standard error by default, is a terminal."""
+    return (stream or sys.stderr).isatty()
 
 
 class Progress:
@@ -101,8 +109,8 @@ class Progress:
     ) -> None:
         if progress not in (True, False, "auto"):
             raise InputError(f'progress={progress!r}: give "auto", True or False')
-        self._stream = stream or sys.stderr
-        self._says = self._stream.isatty() if progress == "auto" else bool(progress)
+        self._stream = stream
+        self._says = is_terminal(stream) if progress == "auto" else bool(progress)
         options: dict[str, Any] = {
             "every": every if progress == "auto" else 0.0,
             "shown": progress is not False,
@@ -120,6 +128,8 @@ class Progress:
 
     def on_start(self, facts: Mapping[str, Any]) -> None:
         """Show what is about to be done."""
+        self.reading.close()
+        self.on_features.close()
         self.done, self.total, self._unit = facts["done"], facts["recipe"]["outer"], facts["items"]
         self._iterations.restart(self.done)
         self._say(f"device {facts['device']}")
@@ -155,8 +165,3 @@ def time_left(started: float, done: int, total: int) -> str:
     """Return minutes and seconds at the pace so far; `started` is of time.monotonic."""
     left = int((time.monotonic() - started) / done * (total - done))
     return f"{left // 60}:{left % 60:02d}"
-
-
-def _bar(done: int, total: int) -> str:
-    filled = round(_BAR_WIDTH * done / total) if total else _BAR_WIDTH
-    return "━" * filled + "─" * (_BAR_WIDTH - filled)
