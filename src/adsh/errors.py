@@ -1,5 +1,9 @@
 """The errors of this package. A message says what was given, what was expected, and what to do."""
 
+EXIT_MISTAKE = 2  # exit statuses of the command line: the user can mend it,
+EXIT_PEER_LOST = 3  # the process ended because another one of its run did,
+EXIT_STOPPED = 130  # and Ctrl-C, or a request to stop
+
 
 class AdshError(Exception):
     """The root of this package's errors: catch it to catch them all."""

@@ -56,7 +56,7 @@ def test_an_index_on_a_server_is_used_like_a_folder(done, refused, photos):
     local = done("search", "folder", "new/cat/60.jpg", "-k", 5, "--json").json
     assert local["queries"] == found["queries"]
     assert done("index", "remove", uri, "cat/60.jpg", "nobody", "--json").json["removed"] == 1
-    assert "is whole: 63 items" in done("index", "verify", uri).out
+    assert "is intact: 63 items" in done("index", "verify", uri).out
     assert done("index", "compact", uri, "--json").json["items"] == 63
     copied = done("index", "copy", uri, "copied", "--json").json
     assert (copied["new"], copied["vectors"]) == (63, True)

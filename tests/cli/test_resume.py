@@ -154,7 +154,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(adsh, stopped, d
 def test_when_no_checkpoint_is_whole_it_is_said(refused, stopped):
     for path in (stopped / "checkpoints").iterdir():
         path.write_bytes(b"?")
-    assert "no checkpoint" in refused("train", "--resume", "--out", "model")
+    assert "every checkpoint in model/checkpoints is damaged" in refused("train", "--resume", "--out", "model")
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(adsh, refused, blob_file, monkeypatch):

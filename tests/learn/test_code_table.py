@@ -360,7 +360,7 @@ def test_a_similarity_matrix_that_cannot_be_used_is_refused(S, said):
 def test_queries_that_share_no_label_with_the_database_are_refused():
     with pytest.raises(InputError, match="no query shares a label.*use the same label names"):
         CodeTable([0, 1], 8, queries=[10, 11])
-    with pytest.raises(InputError, match="named by int here .0. and by str there .'a'."):
+    with pytest.raises(InputError, match="some labels are int .0. and others str .'a'."):
         CodeTable(["a", "b"], 8, queries=[0, 1])
 
 

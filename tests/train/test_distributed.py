@@ -89,11 +89,11 @@ def test_shares_are_in_order_and_cover_every_row_once():
 
 def test_the_shares_of_parts_do_not_depend_on_the_number_of_processes():
     for count in (0, 2, 4, 31):
-        one = ProcessGroup(shards=4).shares(count)
+        one = ProcessGroup(shards=4).shard_slices(count)
         assert one == [ProcessGroup(rank, 4).share(count) for rank in range(4)]
         for size in (2, 4):
-            assert [share for rank in range(size) for share in ProcessGroup(rank, size, 4).shares(count)] == one
-    assert ProcessGroup(1, 3).shares(10) == [ProcessGroup(1, 3).share(10)]
+            assert [share for rank in range(size) for share in ProcessGroup(rank, size, 4).shard_slices(count)] == one
+    assert ProcessGroup(1, 3).shard_slices(10) == [ProcessGroup(1, 3).share(10)]
 
 
 def test_a_gpu_each_or_an_error_that_says_how_many_there_are(monkeypatch):

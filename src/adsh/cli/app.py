@@ -16,8 +16,8 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
-from ..errors import AdshError, AdshWarning, PeerLostError, first_line
-from ..train.launch import PEER_LOST, parent_reports
+from ..errors import EXIT_MISTAKE, EXIT_PEER_LOST, EXIT_STOPPED, AdshError, AdshWarning, PeerLostError, first_line
+from ..train.launch import parent_reports
 from ..utils.progress import say
 from . import (
     compare,
@@ -87,7 +87,7 @@ def main() -> NoReturn:
         sys.stdout.flush()
     except (Stopped, typer.Abort) as stop:
         say(str(stop) or "stopped")
-        status = 130
+        status = EXIT_STOPPED
     except UsageProblem as problem:
         status = _usage(problem)
     except (BrokenPipeError, SystemExit):  # the reader of a pipe was closed; typer exits by itself then
@@ -96,16 +96,16 @@ def main() -> NoReturn:
     except PeerLostError as problem:
         if not parent_reports():
             say(first_line(problem))
-        status = PEER_LOST
+        status = EXIT_PEER_LOST
     except (AdshError, OSError) as problem:
         say(first_line(problem))
-        status = 2
+        status = EXIT_MISTAKE
     except MemoryError as problem:
         say(f"there is not enough memory ({first_line(problem)}): give fewer or smaller items")
-        status = 2
+        status = EXIT_MISTAKE
     except UnicodeError as problem:
         say(f"a name holds bytes that are not text ({first_line(problem)}): rename the file or folder")
-        status = 2
+        status = EXIT_MISTAKE
     sys.exit(status)
 
 
@@ -114,7 +114,7 @@ def _usage(problem: Any) -> int:
     path = problem.ctx.command_path if getattr(problem, "ctx", None) else "adsh"
     text = " ".join(problem.format_message().split()).rstrip(".")
     say(f"{text}; see {path} --help")
-    return 2
+    return EXIT_MISTAKE
 
 
 def _one_line(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -9,7 +9,10 @@ EXAMPLE = "adsh info photos-48bits"
 
 
 def command(model: Model, json: Json = False) -> None:
-    """Show what a model's folder holds: its codes, network and training, and the run behind it."""
+    """Show what a model's folder holds.
+
+    Its codes, network and training, and the run behind it.
+    """
     from ..models.info import model_info
 
     values = model_info(model)

@@ -70,7 +70,7 @@ def command(
     device: Device = None,
     json: Json = False,
 ) -> None:
-    """Serve a model and an index over HTTP, with a web page for searching.
+    """Serve a model and an index over HTTP, with a web page.
 
     Only this machine can reach it unless --host says otherwise, which needs --token. SIGTERM or Ctrl-C stops it once
     all accepted requests are answered.

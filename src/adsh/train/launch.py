@@ -1,7 +1,8 @@
 """`adsh train` on several processes: started here on one host, or by torchrun on any number of hosts.
 
 Each runs the same command; RANK, LOCAL_RANK and WORLD_SIZE say which one it is. Rank 0 writes files and reports. Where
-one process ends early the others cannot go on: they are ended too, and the reason is reported.
+one process ends early the others cannot go on: they are ended too, and `run` raises an error with the reason, which
+`cli/app.py` prints.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..errors import InputError, TrainingError
+from ..errors import EXIT_MISTAKE, EXIT_PEER_LOST, EXIT_STOPPED, InputError, TrainingError
 
 if TYPE_CHECKING:
     from .distributed import ProcessGroup
 
-PEER_LOST = 3  # the exit status of a process that ends because another one did
 _RENDEZVOUS = "ADSH_RENDEZVOUS"  # the environment variable that says where the processes started here find each other
 _EXIT_TIMEOUT = 10.0  # seconds the others have to notice that one has ended; those waiting in NCCL never do
 _STOP_TIMEOUT = 30.0  # seconds rank 0 has to stop after a signal
@@ -124,14 +124,21 @@ def run(arguments: Sequence[str], count: int, how_to_resume: str) -> int:
         status = [child.returncode for child in children]
         if stops and status[0] < 0:
             raise KeyboardInterrupt  # it was stopped before it could report it
-        if lost is None or status[0] in (0, 2, 130) or (lost == 0 and 0 < status[0] != PEER_LOST):
-            return status[0]  # rank 0 has reported the problem itself
+        if lost is None or _rank0_has_reported(status[0], lost):
+            return status[0]
         failed = [
-            rank for rank in (lost, *range(count)) if rank not in ended_here and status[rank] not in (0, PEER_LOST)
+            rank for rank in (lost, *range(count)) if rank not in ended_here and status[rank] not in (0, EXIT_PEER_LOST)
         ]
         rank = (failed or [lost])[0]
         reason = _reason(status[rank], _output_of(rank, Path(folder)))
         raise TrainingError(f"process {rank + 1} of {count} {reason}; {how_to_resume}")
+
+
+def _rank0_has_reported(status: int, lost: int) -> bool:
+    """Return whether rank 0 ended well or printed the problem itself, given its status and the rank that was lost."""
+    if status in (0, EXIT_MISTAKE, EXIT_STOPPED):
+        return True
+    return lost == 0 and status > 0 and status != EXIT_PEER_LOST
 
 
 def check_count(count: int) -> None:
@@ -171,7 +178,7 @@ def _first_to_fail(children: Sequence[subprocess.Popen[bytes]], stops: Sequence[
         if stops and time.monotonic() > stops[0] + _STOP_TIMEOUT:
             return 0
         ended = [(rank, child.poll()) for rank, child in enumerate(children)]
-        failed = [(status == PEER_LOST, rank) for rank, status in ended if status not in (None, 0)]
+        failed = [(status == EXIT_PEER_LOST, rank) for rank, status in ended if status not in (None, 0)]
         if failed:
             return min(failed)[1]
         if all(status == 0 for _, status in ended):
@@ -214,4 +221,4 @@ def _end_with_parent() -> None:
     """End this process when the one that started it has ended."""
     with open(0, "rb", buffering=0, closefd=False) as pipe:  # unbuffered: a buffer's lock would be held at exit
         pipe.read()
-    os._exit(PEER_LOST)
+    os._exit(EXIT_PEER_LOST)

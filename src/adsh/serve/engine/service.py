@@ -112,13 +112,13 @@ class Service:
 
     async def search_by_code(self, code: str, options: SearchOptions) -> bytes:
         """Search by a code in hexadecimal digits, and return the answer as JSON."""
-        self._check_options(options)
+        self._check_limits(options)
         queries = EncodedQueries(_as_codes(parse_hex(code, self.index.bits)))
         return await self._searches(self._searcher.plan(queries, options))  # without vectors, no index is called
 
     async def search_by_key(self, key: str, options: SearchOptions) -> bytes:
         """Search by the code of a stored item, and return the answer as JSON."""
-        self._check_options(options)
+        self._check_limits(options)
         codes = _as_codes((await self.item(key)).code)
 
         def plan() -> SearchPlan:
@@ -129,7 +129,7 @@ class Service:
 
     async def search_by_image(self, data: bytes, options: SearchOptions) -> bytes:
         """Search by an image file, and return the answer as JSON."""
-        self._check_options(options)
+        self._check_limits(options)
         image = await self.encode_image(data)
         vectors = None if image.vector is None or not options.orders_ties else image.vector[None]
         queries = EncodedQueries(_as_codes(image.code), image.outputs[None], vectors)
@@ -155,7 +155,7 @@ class Service:
 
         return await self.write(add)
 
-    def _check_options(self, options: SearchOptions) -> None:
+    def _check_limits(self, options: SearchOptions) -> None:
         if options.k > self.limits.max_k:
             raise Problem(
                 422, f"k={options.k}: at most {self.limits.max_k} matches are returned; filter, or ask for fewer"

@@ -1,4 +1,4 @@
-"""POST /v1/search and POST /v1/encode."""
+"""POST /v1/search and POST /v1/encode. JSON searches are answered by `fast_search` before they come here."""
 
 from __future__ import annotations
 
