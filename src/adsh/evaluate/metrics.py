@@ -39,17 +39,12 @@ class Options(TypedDict, total=False):
     threads: int | None
 
 
+# In each signature, a line for what all metrics take and one for what this one takes.
+# fmt: off
+
 def mean_average_precision(
-    query_codes: Any,
-    database_codes: Any,
-    query_labels: Any = None,
-    database_labels: Any = None,
-    *,
-    bits: int,
-    k: int | None = None,
-    ties: Ties = "expected",
-    divisor: Divisor = "retrieved",
-    **options: Unpack[Options],
+    query_codes: Any, database_codes: Any, query_labels: Any = None, database_labels: Any = None,
+    *, bits: int, k: int | None = None, ties: Ties = "expected", divisor: Divisor = "retrieved", **options: Unpack[Options],
 ) -> float:
     """Return the mean over the queries of the average precision of the first k, or of the whole ranking.
 
@@ -70,16 +65,8 @@ def mean_average_precision(
 
 
 def average_precisions(
-    query_codes: Any,
-    database_codes: Any,
-    query_labels: Any = None,
-    database_labels: Any = None,
-    *,
-    bits: int,
-    k: int | None = None,
-    ties: Ties = "expected",
-    divisor: Divisor = "retrieved",
-    **options: Unpack[Options],
+    query_codes: Any, database_codes: Any, query_labels: Any = None, database_labels: Any = None,
+    *, bits: int, k: int | None = None, ties: Ties = "expected", divisor: Divisor = "retrieved", **options: Unpack[Options],
 ) -> Floats:
     """Return (queries,), the average precision of each query; the arguments are those of `mean_average_precision`."""
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
@@ -87,15 +74,8 @@ def average_precisions(
 
 
 def average_precision_bounds(
-    query_codes: Any,
-    database_codes: Any,
-    query_labels: Any = None,
-    database_labels: Any = None,
-    *,
-    bits: int,
-    k: int | None = None,
-    divisor: Divisor = "retrieved",
-    **options: Unpack[Options],
+    query_codes: Any, database_codes: Any, query_labels: Any = None, database_labels: Any = None,
+    *, bits: int, k: int | None = None, divisor: Divisor = "retrieved", **options: Unpack[Options],
 ) -> tuple[float, float]:
     """Return the lowest and the highest mean average precision over all orders inside the ties.
 
@@ -106,15 +86,8 @@ def average_precision_bounds(
 
 
 def precision_at(
-    query_codes: Any,
-    database_codes: Any,
-    query_labels: Any = None,
-    database_labels: Any = None,
-    *,
-    bits: int,
-    ks: Sequence[int],
-    ties: Ties = "expected",
-    **options: Unpack[Options],
+    query_codes: Any, database_codes: Any, query_labels: Any = None, database_labels: Any = None,
+    *, bits: int, ks: Sequence[int], ties: Ties = "expected", **options: Unpack[Options],
 ) -> Floats:
     """Return (len(ks),), the mean share of the first k that is relevant; k beyond the database means all of it.
 
@@ -125,15 +98,8 @@ def precision_at(
 
 
 def recall_at(
-    query_codes: Any,
-    database_codes: Any,
-    query_labels: Any = None,
-    database_labels: Any = None,
-    *,
-    bits: int,
-    ks: Sequence[int],
-    ties: Ties = "expected",
-    **options: Unpack[Options],
+    query_codes: Any, database_codes: Any, query_labels: Any = None, database_labels: Any = None,
+    *, bits: int, ks: Sequence[int], ties: Ties = "expected", **options: Unpack[Options],
 ) -> Floats:
     """Return (len(ks),), the mean share of a query's relevant items that is among the first k.
 
@@ -144,14 +110,8 @@ def recall_at(
 
 
 def precision_recall_by_radius(
-    query_codes: Any,
-    database_codes: Any,
-    query_labels: Any = None,
-    database_labels: Any = None,
-    *,
-    bits: int,
-    empty: Empty = "zero",
-    **options: Unpack[Options],
+    query_codes: Any, database_codes: Any, query_labels: Any = None, database_labels: Any = None,
+    *, bits: int, empty: Empty = "zero", **options: Unpack[Options],
 ) -> RadiusCurve:
     """Return precision, recall and items returned by looking up all items within each Hamming radius 0..bits.
 
@@ -164,16 +124,8 @@ def precision_recall_by_radius(
 
 
 def ndcg_at(
-    query_codes: Any,
-    database_codes: Any,
-    query_labels: Any = None,
-    database_labels: Any = None,
-    *,
-    bits: int,
-    k: int,
-    gain: Gain = "exponential",
-    ties: Ties = "expected",
-    **options: Unpack[Options],
+    query_codes: Any, database_codes: Any, query_labels: Any = None, database_labels: Any = None,
+    *, bits: int, k: int, gain: Gain = "exponential", ties: Ties = "expected", **options: Unpack[Options],
 ) -> float:
     """Return the mean normalised discounted cumulative gain of the first k; a grade is the number of labels shared.
 
