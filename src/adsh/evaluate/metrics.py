@@ -44,7 +44,8 @@ class Options(TypedDict, total=False):
 
 def mean_average_precision(
     query_codes: Any, database_codes: Any, query_labels: Any = None, database_labels: Any = None,
-    *, bits: int, k: int | None = None, ties: Ties = "expected", divisor: Divisor = "retrieved", **options: Unpack[Options],
+    *, bits: int, k: int | None = None, ties: Ties = "expected", divisor: Divisor = "retrieved",
+    **options: Unpack[Options],
 ) -> float:
     """Return the mean over the queries of the average precision of the first k, or of the whole ranking.
 
@@ -66,7 +67,8 @@ def mean_average_precision(
 
 def average_precisions(
     query_codes: Any, database_codes: Any, query_labels: Any = None, database_labels: Any = None,
-    *, bits: int, k: int | None = None, ties: Ties = "expected", divisor: Divisor = "retrieved", **options: Unpack[Options],
+    *, bits: int, k: int | None = None, ties: Ties = "expected", divisor: Divisor = "retrieved",
+    **options: Unpack[Options],
 ) -> Floats:
     """Return (queries,), the average precision of each query; the arguments are those of `mean_average_precision`."""
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
