@@ -86,7 +86,7 @@ bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exp
 	$(BIN)/python benchmarks/metrics.py
 	$(BIN)/python benchmarks/sources.py
 	$(BIN)/python benchmarks/feed.py
-	$(BIN)/python benchmarks/spread.py
+	$(BIN)/python benchmarks/distributed.py
 	$(PIP) -e '.[search,pretrained]'
 	$(BIN)/python benchmarks/export.py
 	$(BIN)/python benchmarks/search.py

@@ -3,8 +3,8 @@
     python benchmarks/export.py            128 JPEG files of 500 x 375, each way the best of three
     python benchmarks/export.py --small    16 files, once
 
-With mirror images, as the presets have it, an image goes through the network twice; without, once. "network" starts
-from pixels at their size, "files" from JPEG files, decoding and resizing included.
+With mirror images (`flip_tta`), as the presets have it, an image goes through the network twice; without, once.
+"network" starts from pixels at their size, "files" from JPEG files, decoding and resizing included.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def write_images(root: Path, count: int) -> list[Path]:
     return paths
 
 
-def write_model(folder: Path, mirror: bool) -> Path:
+def write_model(folder: Path, flip_tta: bool) -> Path:
     rng, labels = np.random.default_rng(0), np.arange(16) % 4
     images = rng.integers(0, 256, (16, SIDE, SIDE, 3), dtype=np.uint8)
-    recipe = {"mirror": mirror}
+    recipe = {"flip_tta": flip_tta}
     model = adsh.ADSH(BITS, network="efficientnet_lite0", outer=1, samples=16, batch_size=8, recipe=recipe)
     model.fit(images, labels, save_to=folder)
     return folder
@@ -69,14 +69,14 @@ def in_batches(encoder: OnnxEncoder, paths: list[Path], size: int) -> None:
         encoder.encode([Image.open(path) for path in paths[start : start + size]])
 
 
-def measured(root: Path, paths: list[Path], mirror: bool, times: int) -> dict[str, object]:
-    model = adsh.load(write_model(root / f"model-{mirror}", mirror))
+def measured(root: Path, paths: list[Path], flip_tta: bool, times: int) -> dict[str, object]:
+    model = adsh.load(write_model(root / f"model-{flip_tta}", flip_tta))
     started = time.perf_counter()
-    exported = export(root / f"model-{mirror}", root / f"onnx-{mirror}")
+    exported = export(root / f"model-{flip_tta}", root / f"onnx-{flip_tta}")
     seconds = time.perf_counter() - started
     files = ResizedDataset(ImageFiles(Path(), [str(path) for path in paths], None, name="images"), SIDE)
     pixels = files.__getitems__(range(len(files)))
-    encoder, n = OnnxEncoder(root / f"onnx-{mirror}"), len(paths)
+    encoder, n = OnnxEncoder(root / f"onnx-{flip_tta}"), len(paths)
     outputs, coded = model.outputs(files), encoder.encode([Image.open(path) for path in paths])
     figures: dict[str, object] = {
         "export_seconds": round(seconds, 1),
@@ -101,9 +101,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         paths = write_images(root, 16 if small else 128)
-        for mirror in (True, False):
-            name = "with mirror images" if mirror else "without"
-            figures[name] = measured(root, paths, mirror, 1 if small else 3)
+        for flip_tta in (True, False):
+            name = "with mirror images" if flip_tta else "without"
+            figures[name] = measured(root, paths, flip_tta, 1 if small else 3)
             print(name, figures[name], flush=True)
     if not small:
         print(record.write("onnx", figures, ("numpy", "torch", "onnxruntime", "pillow")))

@@ -1,4 +1,4 @@
-"""What the values of the recipe for several labels are worth, on features: `soften`, `weight_decay` and `gamma`.
+"""What the recipe's values for several labels are worth, on features: `target_exponent`, `weight_decay` and `gamma`.
 
     python benchmarks/several_labels.py      coco17 as features ($ADSH_DATA/coco17/lite0_512.npy), half an hour
 
@@ -24,9 +24,17 @@ from adsh.evaluate.metrics import mean_average_precision
 BEFORE = {"weight_decay": 1e-4, "gamma": 200}  # as for one label
 VALUES: dict[int, list[dict[str, Any]]] = {
     12: [{}, BEFORE, {"gamma": 200}, {"weight_decay": 1e-4}],
-    24: [{}, BEFORE, {"soften": 0}, {"soften": 0.4}],
-    48: [{}, BEFORE, {"gamma": 200}, {"weight_decay": 1e-4}, {"soften": 0}, {"soften": 0.15}, {"soften": 0.4}],
-    128: [{}, {"soften": 0}],
+    24: [{}, BEFORE, {"target_exponent": 0}, {"target_exponent": 0.4}],
+    48: [
+        {},
+        BEFORE,
+        {"gamma": 200},
+        {"weight_decay": 1e-4},
+        {"target_exponent": 0},
+        {"target_exponent": 0.15},
+        {"target_exponent": 0.4},
+    ],
+    128: [{}, {"target_exponent": 0}],
 }
 FIGURES = ("learned", "network", "by_labels")
 

@@ -3,7 +3,7 @@
     python runs/baselines.py                              # all methods, hours on 2 cores; cheap ones first
     python runs/baselines.py --methods itq sdh --bits 12 24
 
-A row of the current commit is not computed again, so an interrupted run continues; --again recomputes it, and
+A row of the current commit is not computed again, so an interrupted run continues; --recompute recomputes it, and
 --any-commit accepts rows of other commits. Methods are trained on the 5,000 training items; the -D methods, Lin:V and
 ADSH on the whole database of 58,000. `map_expected` uses the database codes that the method learned, `map_network`
 database codes from the hash function, as for queries.
@@ -45,7 +45,7 @@ def parse_arguments():
     parser.add_argument("--splits", type=int, nargs="+", default=[0])
     parser.add_argument("--protocol", default="paper")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no run after this time")
-    parser.add_argument("--again", action="store_true", help="recompute rows that exist")
+    parser.add_argument("--recompute", "--again", action="store_true", help="recompute rows that exist")
     parser.add_argument("--any-commit", action="store_true", help="accept rows of any commit")
     parser.add_argument("--out", type=Path, default=Path("results/cifar10/baselines.json"))
     return parser.parse_args()
@@ -70,7 +70,7 @@ def main():
             "protocol": args.protocol, "seed": seed,
         }  # fmt: skip
         existing = [other for other in read_rows(args.out) if all(other[key] == row[key] for key in KEY)]
-        if existing and not args.again and (args.any_commit or existing[0]["commit"] == code_version()):
+        if existing and not args.recompute and (args.any_commit or existing[0]["commit"] == code_version()):
             continue
         if time.monotonic() - started > args.seconds:
             print(f"no time for {len(runs) - number + 1} of {len(runs)} runs", file=sys.stderr)

@@ -4,6 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 learn() { python runs/reference.py coco17 --protocol coco17 --k 5000 --network efficientnet_lite2 \
-    --recipe '{"enlarge": "bicubic"}' --out results/coco17 "$@"; }
+    --recipe '{"interpolation": "bicubic"}' --out results/coco17 "$@"; }
 [ "${BITS:-12}" != 12 ] || learn --bits 12 --outer 60 "$@"
 [ "${BITS:-48}" != 48 ] || learn --bits 48 --outer 100 "$@"  # longer codes need more iterations

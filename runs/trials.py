@@ -71,8 +71,8 @@ def run_trial(values):
 def evaluate(model, dataset, queries, database, k):
     """Return MAP with and without mirrored queries; and with mirrored images, of a database coded by the network."""
     scores, query_labels = {}, dataset.labels.take(queries)
-    for key, mirror in (("map", False), ("map_mirror", True)):
-        model.recipe_ = model.recipe_.replace(mirror=mirror)
+    for key, flip_tta in (("map", False), ("map_mirror", True)):
+        model.recipe_ = model.recipe_.replace(flip_tta=flip_tta)
         query_codes = model.encode(dataset.subset(queries))
         labels = query_labels, dataset.labels.take(database)
         value = metrics.mean_average_precision(query_codes, model.database_codes_, *labels, bits=model.bits, k=k)

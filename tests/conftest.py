@@ -73,7 +73,7 @@ LONGEST = (
     *("cluster/test_ray.py", "browser", "experiments/test_reproduce.py", "export/test_onnx.py"),
     *("train/test_distributed.py", "cli/test_commands.py", "cli/test_resume.py", "docs/test_start.py"),
     *("evaluate/test_report.py", "cli/test_images.py", "cli/test_methods.py", "serve/test_schema.py"),
-    *("cli/test_spread.py", "models/test_adsh.py", "docs/test_blocks.py", "index/test_stateful.py"),
+    *("cli/test_distributed.py", "models/test_adsh.py", "docs/test_blocks.py", "index/test_stateful.py"),
     *("methods/test_deep.py", "networks/test_cnn_f.py", "networks/test_forward.py", "networks/test_images.py"),
 )
 

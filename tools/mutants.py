@@ -25,7 +25,7 @@ pytest.Item._nodeid = property(lambda item: item.nodeid)  # type: ignore[attr-de
 
 ROOT = Path("mutants/src/adsh")
 TABLE = ("tests/learn/test_code_table.py", "tests/learn/test_table_state.py", "tests/learn/test_objective.py")
-LOOP = ("tests/learn/test_loop.py", "tests/learn/test_step.py")
+LOOP = ("tests/train/test_loop.py", "tests/train/test_step.py")
 CODES = ("tests/hamming/", "tests/evaluate/test_counting.py")
 TESTS = {  # a module's mutants meet these alone: all that reach it would take a minute each
     "learn.sweep": ("tests/learn/test_sweep.py", *TABLE),
@@ -33,10 +33,11 @@ TESTS = {  # a module's mutants meet these alone: all that reach it would take a
     "learn.rows": TABLE,
     "learn.similarity": TABLE,
     "learn.objective": TABLE,
-    "learn.labels": ("tests/learn/test_labels.py", *TABLE),
+    "labels": ("tests/test_labels.py", *TABLE),
     "learn.learned_codes": ("tests/learn/test_learned_codes.py",),
-    "learn.loop": LOOP,
-    "learn.step": LOOP,
+    "train.loop": LOOP,
+    "train.step": LOOP,
+    "train.optimizer": LOOP,
     "hamming": CODES,
     "evaluate.metrics": ("tests/evaluate/test_metrics.py",),
 }

@@ -102,9 +102,9 @@ def test_a_result_is_searched_from_and_back_again(visit, shown, image_file):
     found(page).nth(2).click()
     until(page, "document.title.startsWith('square/')")
     assert "#key=square%2F" in page.url
-    assert page.locator("#asked").inner_text() == f"The code of {key}"
+    assert page.locator("#query-title").inner_text() == f"The code of {key}"
     assert page.locator("#results .card").first.locator(".distance").inner_text() == "same code"
-    assert page.evaluate("document.activeElement.id") == "asked"
+    assert page.evaluate("document.activeElement.id") == "query-title"
     page.go_back()
     until(page, "(name) => document.title.startsWith(name)", image_file.name)
     page.go_back()
@@ -120,7 +120,7 @@ def test_cards_are_reached_and_opened_by_keyboard(visit, shown):
     key = page.locator("#results .key").nth(1).inner_text()
     page.keyboard.press("Enter")
     found(page)
-    assert page.locator("#asked").inner_text() == f"The code of {key}"
+    assert page.locator("#query-title").inner_text() == f"The code of {key}"
 
 
 def test_a_result_may_be_dragged_to_the_query(visit, shown):
@@ -135,7 +135,7 @@ def test_a_result_may_be_dragged_to_the_query(visit, shown):
         }"""
     )
     found(page)
-    assert page.locator("#asked").inner_text() == f"The code of {key}"
+    assert page.locator("#query-title").inner_text() == f"The code of {key}"
     assert not page.evaluate("document.body.classList.contains('dragging')")
 
 

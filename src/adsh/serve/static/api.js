@@ -1,6 +1,6 @@
 // The service over HTTP: every answer is its JSON, every failure a Failure that says what a person can do.
 
-const GONE = "It may have been stopped, or the connection may be gone. Nothing you chose is lost.";
+const UNREACHABLE = "It may have been stopped, or the connection may be gone. Nothing you chose is lost.";
 const TOKEN = "adsh-token"; // in sessionStorage: gone with the tab
 
 /** What went wrong, for a person. `kind` is unreachable, token, busy or refused. */
@@ -44,7 +44,7 @@ async function ask(path, options = {}) {
     answer = await fetch(path, { ...options, headers: { ...options.headers, ...authorised() } });
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
-    throw new Failure("unreachable", GONE);
+    throw new Failure("unreachable", UNREACHABLE);
   }
   if (answer.ok) return answer;
   const { status } = answer;

@@ -49,7 +49,7 @@ function explain(problem, again, tries = 0) {
   if (!(problem instanceof Failure)) throw problem;
   say("");
   if (problem.kind === "token") {
-    notice("This service needs a token", "Whoever runs it can give you one.", "Enter the token", () => signIn(again));
+    notice("This service needs a token", "Ask the administrator for one.", "Enter the token", () => signIn(again));
   } else if (problem.kind === "unreachable") {
     notice("The server does not answer", problem.message, "Try again", () => again());
   } else if (problem.kind === "busy") {
@@ -95,7 +95,7 @@ async function run({ focus = false, tries = 0 } = {}) {
     if (request.signal.aborted) return;
     show(answer, current);
     if (focus) {
-      byId("asked").focus({ preventScroll: true });
+      byId("query-title").focus({ preventScroll: true });
       const top = byId("code").getBoundingClientRect().top;
       if (top < 0 || top > innerHeight) byId("code").scrollIntoView();
     }
@@ -118,7 +118,7 @@ function show(answer, query) {
   resultImages.close();
   resultImages = shown;
   byId("code").hidden = byId("bar").hidden = false;
-  byId("asked").textContent = `The code of ${query.code ? "your search" : nameOf(query)}`;
+  byId("query-title").textContent = `The code of ${query.code ? "your search" : nameOf(query)}`;
   byId("hex").textContent = answer.code;
   byId("strip").replaceChildren(strip(own));
   byId("strip").setAttribute("aria-label", `The ${bits} bits of the code: ${own.join("")}`);

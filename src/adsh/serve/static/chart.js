@@ -31,7 +31,7 @@ export function chart(title, axis, lines, { log = false } = {}) {
     const d = points.map(([count, value], at) => `${at ? "L" : "M"}${x(count).toFixed(1)} ${y(value).toFixed(1)}`);
     return svg("path", { class: `line ${name}`, d: d.join("") });
   };
-  const told = lines.map((line) => {
+  const summaries = lines.map((line) => {
     const [[first, high], [last, low]] = [line.points[0], line.points.at(-1)];
     return `${line.title}: ${percent(high)} at ${first}, ${percent(low)} at ${last}`;
   });
@@ -41,7 +41,7 @@ export function chart(title, axis, lines, { log = false } = {}) {
     el("h3", {}, title),
     svg(
       "svg",
-      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}. ${told.join("; ")}.` },
+      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}. ${summaries.join("; ")}.` },
       SHARES.map((value) => svg("path", { class: "rule", d: `M${LEFT} ${y(value)}H${WIDTH - RIGHT}` })),
       SHARES.map((value) => text(percent(value), { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" })),
       ticks(most, log).map((count) => text(String(count), { x: x(count), y: HEIGHT - BOTTOM + 18 })),

@@ -40,8 +40,8 @@ export function options(info, changed) {
 
 /** Chips for the field that says what an item is, or a list where it has many values. */
 function classes(info, changed) {
-  const told = (field) => (field.all_values ? field.values.length > 1 : field.type === "text");
-  const usable = Object.entries(info.fields).filter(([, field]) => told(field));
+  const hasChoice = (field) => (field.all_values ? field.values.length > 1 : field.type === "text");
+  const usable = Object.entries(info.fields).filter(([, field]) => hasChoice(field));
   const telling = ([, field]) => field.type === "text" && field.values.length < Math.max(3, info.items / 2);
   const name = labelField(usable.map(([one]) => one)) ?? usable.find(telling)?.[0];
   if (!name) return () => undefined;

@@ -107,13 +107,13 @@ function table(columns, places) {
 }
 
 function about(info) {
-  const told = Object.entries({
+  const facts = Object.entries({
     ...info.model,
     "items in the index": info.items.toLocaleString("en"),
     "distinct codes in the index": info.distinct_codes.toLocaleString("en"),
     runtime: info.runtime,
   });
-  const plain = told.filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "");
+  const plain = facts.filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "");
   const named = plain.map(([name, value]) => [name.replaceAll("_", " "), value]);
   return el("section", { class: "about" }, el("h2", {}, "What is served"), terms(named));
 }

@@ -38,18 +38,18 @@ function facts(metadata, label) {
 
 /**
  * @param {{key: string, distance?: number, metadata: object?, code?: string}} match
- * @param {number[]?} asked the bits that were searched for
+ * @param {number[]?} queryBits the bits that were searched for
  */
-export function card(match, images, asked) {
+export function card(match, images, queryBits) {
   const metadata = match.metadata ?? {};
   const label = labelField(Object.keys(metadata));
   const shown = label && said(metadata[label]);
   let bits = null;
-  if (asked && match.code) {
-    const own = bitsOf(match.code, asked.length);
-    const places = differing(asked, own);
-    const told = differenceText(places, asked.length);
-    bits = el("span", { class: "strip", role: "img", "aria-label": told }, strip(own, places));
+  if (queryBits && match.code) {
+    const own = bitsOf(match.code, queryBits.length);
+    const places = differing(queryBits, own);
+    const difference = differenceText(places, queryBits.length);
+    bits = el("span", { class: "strip", role: "img", "aria-label": difference }, strip(own, places));
   }
   return el(
     "li",

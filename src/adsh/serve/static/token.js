@@ -11,11 +11,11 @@ export function askToken() {
   const [dialog, form, text, wrong] = ["token", "token-form", "token-text", "token-wrong"].map(byId);
   return new Promise((done) => {
     const listening = new AbortController();
-    const end = (told) => {
+    const end = (answer) => {
       listening.abort();
       text.value = "";
       dialog.close();
-      done(told);
+      done(answer);
     };
     const say = (problem) => {
       wrong.textContent = problem;

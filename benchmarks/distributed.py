@@ -1,13 +1,13 @@
 """Training shared by 1, 2 and 4 processes (gloo, CPU, one thread each): images a second, and that the outcome is one.
 
-    python benchmarks/spread.py
+    python benchmarks/distributed.py
 
 Images of 32 x 32 through `tiny` (batch norm, averaged weights, random changes), features through `mlp`, and whole runs
 on the digits. A machine shows a gain up to as many processes as it has idle cores; beyond them the figures show what
 messages cost. Sums are rounded otherwise in another number of processes, and AdamW divides a gradient by its own size,
 however small: "one process, rounded otherwise" is what that alone does to one process, its outputs moved by 1.2e-7 of
 themselves. A network that works in float64 rounds too little for that to show. With parts=4 sums are rounded alike in
-all: nothing may differ. Writes results/benchmarks/spread.json.
+all: nothing may differ. Writes results/benchmarks/distributed.json.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def main():
                 rows.append(row)
             figures["cases"][case] = rows
     figures["load_average_after"] = os.getloadavg()[0]
-    print(f"written to {record.write('spread', figures).relative_to(record.ROOT)}")
+    print(f"written to {record.write('distributed', figures).relative_to(record.ROOT)}")
 
 
 if __name__ == "__main__":
