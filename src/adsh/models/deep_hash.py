@@ -69,7 +69,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
     _new_labels: NewLabels | None = None  # what `code_for` needs, where the method has codes for labels
 
     def _train(self, data: FitData, options: FitOptions) -> None:
-        """Train a network and the table beside it, and keep what was learned."""
+        """Train a network together with the table of codes, and keep what was learned."""
         fitting = Fitting(data, options, self.bits, int(self.seed))
         fitting.choose(self.device, self.progress, lambda marks: self._checkpoints(options, data.recipe, marks))
         self.__dict__.pop("features_", None)  # of an earlier fit
@@ -96,11 +96,31 @@ class DeepHash(FittedNetwork, Parameters, ABC):
 
     @abstractmethod
     def fit(self, Y: Any, labels: Any = None, *, callback: Any = None, save_to: str | Path | None = None) -> Self:
-        """Learn from the database Y and its labels, and encode all of Y."""
+        """Learn from the database Y and its labels, and encode all of Y.
+
+        Args:
+            Y: The database, as for `ADSH.fit`.
+            labels: Its labels, as for `ADSH.fit`.
+            callback: Called at the start and after each outer iteration.
+            save_to: A folder to save the model to.
+
+        Returns:
+            The model itself.
+        """
 
     @abstractmethod
     def _make_gradient(self, table: Any, omega: Indices, gamma: float, device: torch.device) -> BatchGradient:
-        """Return the gradient of the loss for these points."""
+        """Return the gradient of the loss for the sampled points.
+
+        Args:
+            table: What is learned: a table of codes, or the training points of a baseline.
+            omega: (m,) the sampled points.
+            gamma: The weight of |v_i - u_i|^2, which only ADSH uses.
+            device: Where training runs.
+
+        Returns:
+            What computes the gradient of a batch from its outputs.
+        """
 
     @abstractmethod
     def _encoded_after(self, table: Any, items: Items) -> Indices | None:
@@ -128,7 +148,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
             raise InputError(f"seed={self.seed!r}: give an integer of at least 0, below 2^63")
 
     def _recipe(self, labels: LabelSets | None, num_sampleable: int) -> config.Recipe:
-        """The preset's values for this network and these labels, with those given in their place."""
+        """Return the preset's values for this network and these labels, replaced by those that were given."""
         given = {name: getattr(self, name) for name in _GIVEN}
         given = {
             **self.values,
@@ -154,7 +174,16 @@ class DeepHash(FittedNetwork, Parameters, ABC):
         return recipe
 
     def _checkpoints(self, options: FitOptions, recipe: config.Recipe, data: Fingerprint) -> Checkpoints | None:
-        """Open the checkpoints of this configuration and data; None where none are asked for."""
+        """Open the checkpoints of this configuration and data; None where none are requested.
+
+        Args:
+            options: Where checkpoints go, how often, and whether to resume.
+            recipe: The values of the training run.
+            data: The marks of the data, which a checkpoint must have too.
+
+        Returns:
+            The store of checkpoints, or None.
+        """
         if options.checkpoints is None:
             if options.resume:
                 raise InputError("resume=True without checkpoints: give the folder they are in")
@@ -204,6 +233,9 @@ class DeepHash(FittedNetwork, Parameters, ABC):
             shape: Of an item.
             options: Of the network.
             width: How many outputs it has in training.
+
+        Returns:
+            The network, with new or pre-trained weights.
         """
         return create_network(name, width, shape, **options)
 

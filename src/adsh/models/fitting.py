@@ -38,7 +38,7 @@ class LearnedTable(Table, Protocol):
 
     @property
     def marks(self) -> Fingerprint:
-        """What a checkpoint compares beside the data, such as the choice of training items."""
+        """What a checkpoint compares besides the data, such as the choice of training items."""
 
     def number_bytes(self, updates: int) -> int:
         """Return an upper bound of the bytes of its row numbers, once that many points have been sampled."""
@@ -106,7 +106,7 @@ class Fitting:
         Args:
             device: "auto", "cpu", "cuda", …
             progress: whether to show it: "auto", True or False.
-            store: opens the checkpoints, given the marks of the data; None where none are asked for.
+            store: opens the checkpoints, given the marks of the data; returns None where none are requested.
         """
         shown = Progress(progress if self.group.is_rank0 else False)
         self.callbacks = CallbackList(shown, self.options.callback if self.group.is_rank0 else None)

@@ -151,6 +151,16 @@ def _report_and_index(
     """Write OUT/report and OUT/index; those of an earlier run are replaced.
 
     The index holds the database with its learned codes, and the queries encoded by their labels.
+
+    Args:
+        artifacts: What training wrote.
+        trained: The model and its data; without a split where the run was complete before.
+        report: Whether to write the report.
+        index: Whether to write the index.
+        on_ingest: Called with the number of items indexed, and of all.
+
+    Returns:
+        The artifacts, with the report and the index added.
     """
     out = artifacts.out
     if trained.split is None:  # it was complete before: only what is missing is written
@@ -178,7 +188,17 @@ def _complete_index(index: Path) -> IngestResult | None:
 
 
 def _build_index(inputs: EvaluationInputs, settings: TrainSettings, out: Path, on_ingest: OnProgress) -> IngestResult:
-    """Write an index of the database and the queries; one that was interrupted is completed."""
+    """Write an index of the database and the queries; one that was interrupted is completed.
+
+    Args:
+        inputs: The model, the queries and the database.
+        settings: Name the source and its root.
+        out: The run's folder.
+        on_ingest: Called with the number of items indexed, and of all.
+
+    Returns:
+        How many items were added.
+    """
     database = IndexSource(settings.source, settings.root, inputs.database)
     ingested = build_index(str(out / INDEX), out, inputs.model, database, progress=on_ingest)
     with open_existing(str(out / INDEX)) as opened:

@@ -144,6 +144,9 @@ class TrainSettings:
             config: A TOML file of a run, which the flags take precedence over.
             out: The run's folder.
             resume: Without `config`, take the settings of the run that is resumed, so that none need be given again.
+
+        Returns:
+            The settings: the values of the flags, else those of the file, else the defaults.
         """
         values = {field.name: flags[field.name] for field in fields(cls)}
         if resume and config is None:
@@ -246,7 +249,16 @@ def _read_table(config: Path) -> dict[str, Any]:
 
 
 def _check_type(value: Any, expected: str, what: str) -> Any:
-    """Return a TOML value that has the type of its field."""
+    """Return a TOML value that has the type of its field.
+
+    Args:
+        value: As the TOML file has it.
+        expected: "str", "int", "float" or "bool".
+        what: The file and the field, for the error.
+
+    Returns:
+        The value, an integer as a float where one is expected.
+    """
     accepted: tuple[type, ...] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}[expected]
     if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
         raise InputError(f"{what} is {value!r}: give {expected}")
