@@ -40,7 +40,14 @@ class Counter(Protocol):
 
 
 class ByCode:
-    """Counts over the `codes` distinct codes, of which `numbers` (n,) says which each item has."""
+    """Counts over the distinct codes of the database.
+
+    Args:
+        pairing: queries and database.
+        grades: how many grades are counted; higher ones count as the last.
+        codes: the number of distinct database codes.
+        numbers: (n,), the number of each item's code.
+    """
 
     threaded = False
 

@@ -25,8 +25,11 @@ def count(pairing: Pairing, *, graded: bool = False, threads: int | None = None,
     Args:
         pairing: queries and database.
         graded: whether to count all grades from 0 to the highest; otherwise they are 0 and 1.
-        threads: that count; None for all cores.
+        threads: how many count; None for one a core.
         device: as of `Ranking`.
+
+    Returns:
+        int64 array (q, grades, c + 1).
     """
     q, n = len(pairing.query_codes), len(pairing.database_codes)
     grades = pairing.relevance.highest + 1 if graded else 2
@@ -55,6 +58,14 @@ def _counter(pairing: Pairing, grades: int, device: str) -> Counter:
     """Choose the cheaper counter: by code, or by item, on the GPU where there is one.
 
     Measured: a step of ByCode costs up to 4 of ByItem, and one over its groups, once for each kind of query, 1.
+
+    Args:
+        pairing: queries and database.
+        grades: how many grades are counted.
+        device: as of `Ranking`.
+
+    Returns:
+        The counter, ready to count.
     """
     q, n = len(pairing.query_codes), len(pairing.database_codes)
     kinds = len(np.unique(pairing.query_kinds))

@@ -111,6 +111,9 @@ def evaluate_codes(
         k: MAP and NDCG over the first k; over the whole ranking unless given.
         divisor: of the average precision at k: "retrieved" or "min", see `mean_average_precision`.
         relevance: a (queries, database) matrix of grades, instead of labels.
+
+    Returns:
+        The metrics of this coding.
     """
     ranking = Ranking(
         query_codes, database_codes, query_labels, database_labels, bits=bits, relevance=relevance, graded=True
@@ -172,6 +175,9 @@ def evaluate_model(
         name: the name of the evaluation; method, network and bits unless given.
         about: what else to say of the run, by name.
         **options: k, divisor, cases and seed: see `EvaluationOptions`.
+
+    Returns:
+        The evaluation, for `write_report`.
 
     Raises:
         InputError: the database is not the one that the model was trained on.
@@ -270,7 +276,13 @@ def evaluate_codings(
 
 
 def _check_options(function: str, options: Mapping[str, Any], more: tuple[str, ...]) -> None:
-    """Raise what Python raises for a keyword that a function does not have."""
+    """Raise what Python raises for a keyword that a function does not have.
+
+    Args:
+        function: its name, for the error.
+        options: what was passed.
+        more: names that it takes besides those of `EvaluationOptions`.
+    """
     for name in options:
         if name not in EvaluationOptions.__annotations__ and name not in more:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")

@@ -76,6 +76,9 @@ def case_study(
         database: the items themselves.
         count: how many queries to draw.
         seed: draws them.
+
+    Returns:
+        One case for each query drawn.
     """
     rng = np.random.default_rng(seed)
     query_sets, database_sets = LabelSets.of(query_labels), LabelSets.of(database_labels)

@@ -60,6 +60,9 @@ def mean_average_precision(
         divisor: what the sum of precisions is divided by: the relevant items among the first k ("retrieved", as the
             published programs do), or the smaller of k and all relevant items ("min").
         **options: relevance, device and threads, as of `Ranking`.
+
+    Returns:
+        The mean, from 0 to 1.
     """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.mean_average_precision(k=k, ties=ties, divisor=divisor)
@@ -70,7 +73,16 @@ def average_precisions(
     *, bits: int, k: int | None = None, ties: Ties = "expected", divisor: Divisor = "retrieved",
     **options: Unpack[Options],
 ) -> Floats:
-    """Return (queries,), the average precision of each query; the arguments are those of `mean_average_precision`."""
+    """Return (queries,), the average precision of each query.
+
+    Args:
+        query_codes, database_codes, query_labels, database_labels, bits: as of `mean_average_precision`.
+        k, ties, divisor: as of `mean_average_precision`.
+        **options: as of `mean_average_precision`.
+
+    Returns:
+        Array (queries,), from 0 to 1; 0 for a query without any relevant item.
+    """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.average_precisions(k=k, ties=ties, divisor=divisor)
 
@@ -81,7 +93,13 @@ def average_precision_bounds(
 ) -> tuple[float, float]:
     """Return the lowest and the highest mean average precision over all orders inside the ties.
 
-    The arguments are those of `mean_average_precision`.
+    Args:
+        query_codes, database_codes, query_labels, database_labels, bits: as of `mean_average_precision`.
+        k, divisor: as of `mean_average_precision`.
+        **options: as of `mean_average_precision`.
+
+    Returns:
+        The lowest mean and the highest.
     """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.average_precision_bounds(k=k, divisor=divisor)
@@ -93,7 +111,14 @@ def precision_at(
 ) -> Floats:
     """Return (len(ks),), the mean share of the first k that is relevant; k beyond the database means all of it.
 
-    The other arguments are those of `mean_average_precision`.
+    Args:
+        query_codes, database_codes, query_labels, database_labels, bits: as of `mean_average_precision`.
+        ks: the lengths of the lists to look at, each at least 1.
+        ties: "expected" or "stable".
+        **options: as of `mean_average_precision`.
+
+    Returns:
+        Array (len(ks),), one mean precision for each k.
     """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.precision_at(ks, ties=ties)
@@ -105,7 +130,14 @@ def recall_at(
 ) -> Floats:
     """Return (len(ks),), the mean share of a query's relevant items that is among the first k.
 
-    The other arguments are those of `mean_average_precision`.
+    Args:
+        query_codes, database_codes, query_labels, database_labels, bits: as of `mean_average_precision`.
+        ks: as of `precision_at`.
+        ties: "expected" or "stable".
+        **options: as of `mean_average_precision`.
+
+    Returns:
+        Array (len(ks),), one mean recall for each k; 0 counts for a query without any relevant item.
     """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.recall_at(ks, ties=ties)
@@ -117,9 +149,14 @@ def precision_recall_by_radius(
 ) -> RadiusCurve:
     """Return precision, recall and items returned by looking up all items within each Hamming radius 0..bits.
 
-    A look-up that returns nothing has no precision: it counts 0 ("zero"), 1 ("one"), or is left out of the
-    mean ("skip"; NaN where all are empty). Its recall is 0. The other arguments are those of
-    `mean_average_precision`.
+    Args:
+        query_codes, database_codes, query_labels, database_labels, bits: as of `mean_average_precision`.
+        empty: the precision of a look-up that returns nothing: "zero", "one", or "skip" to leave it out of the mean
+            (NaN where all are empty). Its recall is 0.
+        **options: as of `mean_average_precision`.
+
+    Returns:
+        The curve, with one value for each radius.
     """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.precision_recall_by_radius(empty=empty)
@@ -131,8 +168,15 @@ def ndcg_at(
 ) -> float:
     """Return the mean normalised discounted cumulative gain of the first k; a grade is the number of labels shared.
 
-    The gain of grade g is 2**g - 1 ("exponential") or g ("linear"). The other arguments are those of
-    `mean_average_precision`.
+    Args:
+        query_codes, database_codes, query_labels, database_labels, bits: as of `mean_average_precision`.
+        k: the length of the list to look at, at least 1.
+        gain: of grade g: 2**g - 1 ("exponential") or g ("linear").
+        ties: "expected" or "stable".
+        **options: as of `mean_average_precision`.
+
+    Returns:
+        The mean, from 0 to 1.
     """
     ranking = Ranking(query_codes, database_codes, query_labels, database_labels, bits=bits, **options)
     return ranking.ndcg_at(k, gain=gain, ties=ties)

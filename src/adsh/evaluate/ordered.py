@@ -25,7 +25,16 @@ def rankings(pairing: Pairing) -> Iterator[Grades]:
 
 
 def average_precision(grades: Grades, k: int, divisor: Divisor) -> float:
-    """Return the average precision of the first k."""
+    """Return the average precision of the first k.
+
+    Args:
+        grades: of all items, nearest first.
+        k: how many of them count.
+        divisor: "retrieved" or "min", as of `mean_average_precision`.
+
+    Returns:
+        From 0 to 1; 0 where none is relevant.
+    """
     places = np.flatnonzero(grades[:k]) + 1
     by = len(places) if divisor == "retrieved" else min(k, np.count_nonzero(grades))
     return float((np.arange(1, len(places) + 1) / places).sum() / max(by, 1))

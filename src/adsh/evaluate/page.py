@@ -18,13 +18,16 @@ def page(
     table: tuple[Sequence[str], list[tuple[str, ...]]],
     figures: dict[str, tuple[str, str]],
 ) -> str:
-    """Return the page.
+    """Return the report as one HTML page.
 
     Args:
         title: of the page.
         evaluations: what it reports.
         table: headings and rows.
         figures: caption and svg, by name.
+
+    Returns:
+        The HTML of the whole page.
     """
     body = [
         f'<p class="soft">{_subtitle(evaluations)}</p>',
@@ -57,7 +60,7 @@ def _cards(evaluation: Evaluation) -> str:
     captions = {
         LEARNED: "codes as learned",
         NETWORK: "database coded by the network",
-        HASHED: "database coded as queries are",
+        HASHED: "database encoded like the queries",
     }
     for name, words in captions.items():
         if name in evaluation.columns:
@@ -93,7 +96,7 @@ def _reading(evaluations: Sequence[Evaluation]) -> str:
         '<p class="soft">Learned codes are few, so rankings are mostly ties. MAP is the expectation over all orders of '
         "tied items; <i>stable</i> keeps database order, as most published figures do; the tie range is the worst and "
         "the best order. <i>Codes as learned</i> is search in a labelled database; <i>codes by the network</i> is "
-        f"search among items nobody labelled. NDCG has gain 2^(labels shared) - 1.{nothing}</p>"
+        f"search among unlabelled items. NDCG has gain 2^(labels shared) - 1.{nothing}</p>"
     )
 
 
@@ -105,6 +108,9 @@ def figure_in_html(name: str, caption: str, svg: str, *, wide: bool) -> str:
         caption: below it.
         svg: the figure.
         wide: whether it has a row to itself.
+
+    Returns:
+        The HTML of the figure.
     """
     kind = f"{name} wide" if wide else name
     return f'<figure class="{kind}">{svg}<figcaption>{escape(caption)}</figcaption></figure>'

@@ -25,7 +25,17 @@ class Pairing:
 
     @classmethod
     def of(cls, query_codes: Codes, database_codes: Codes, relevance: Relevance, bits: int) -> Pairing:
-        """Merge equal queries: they have the same ranking, and so the same metrics."""
+        """Merge equal queries: they have the same ranking, and so the same metrics.
+
+        Args:
+            query_codes: packed, (queries, bytes).
+            database_codes: packed, (n, bytes).
+            relevance: the grade of each item for each query.
+            bits: the code length.
+
+        Returns:
+            The pairing of the distinct queries with the database.
+        """
         kinds = relevance.query_kinds
         count, places = number_rows(np.column_stack([kinds.astype(np.uint64), as_words(query_codes)]))
         first = np.empty(count, dtype=np.int64)

@@ -97,9 +97,13 @@ class Ranking:
     def average_precisions(
         self, *, k: int | None = None, ties: Ties = "expected", divisor: Divisor = "retrieved"
     ) -> Floats:
-        """Return (queries,), the average precision of the first k, or of the whole ranking.
+        """Return each query's average precision of the first k, or of the whole ranking.
 
-        See `mean_average_precision` for the arguments.
+        Args:
+            k, ties, divisor: as of `mean_average_precision`.
+
+        Returns:
+            Array (queries,), from 0 to 1; 0 for a query without any relevant item.
         """
         _check_choice("divisor", divisor, Divisor)
         k = None if k is None else self._place(k)
@@ -118,6 +122,9 @@ class Ranking:
             ties: "expected", the expectation over all orders of tied items, or "stable", in database order.
             divisor: what the sum of precisions is divided by: the relevant items among the first k ("retrieved"), or
                 the smaller of k and all relevant items ("min").
+
+        Returns:
+            The mean over the queries, from 0 to 1.
         """
         return float(self.average_precisions(k=k, ties=ties, divisor=divisor).mean())
 
@@ -166,7 +173,15 @@ class Ranking:
     def ndcg_at(self, k: int, *, gain: Gain = "exponential", ties: Ties = "expected") -> float:
         """Return the mean normalised discounted cumulative gain of the first k, by grade.
 
-        The gain of grade g is 2**g - 1 ("exponential") or g ("linear"), the discount of place i 1 / log2(1 + i).
+        The discount of place i is 1 / log2(1 + i).
+
+        Args:
+            k: the length of the list to look at; k beyond the database means all of it.
+            gain: of grade g: 2**g - 1 ("exponential") or g ("linear").
+            ties: "expected" or "stable", as of `mean_average_precision`.
+
+        Returns:
+            The mean over the queries, from 0 to 1.
         """
         _check_choice("gain", gain, Gain)
         k = self._place(k)

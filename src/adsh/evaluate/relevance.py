@@ -55,7 +55,13 @@ class SharedLabels:
 
 
 class GivenGrades:
-    """The grades of a (queries, database) matrix: dense or scipy-sparse, bool or whole numbers."""
+    """The grades of a (queries, database) matrix: dense or scipy-sparse, bool or whole numbers.
+
+    Args:
+        matrix: the grades, from 0 (not relevant).
+        queries: the number of rows that it must have.
+        database: the number of columns that it must have.
+    """
 
     def __init__(self, matrix: Any, queries: int, database: int) -> None:
         if hasattr(matrix, "tocsr"):

@@ -28,7 +28,7 @@ HEADINGS = ("model", "bits", "database", "MAP", "stable", "tie range", "NDCG", "
 def write_report(
     evaluations: Evaluation | Sequence[Evaluation], folder: str | Path, *, title: str | None = None
 ) -> Path:
-    """Write the report of one evaluation, or of several overlaid; return the path of its page.
+    """Write the report of one evaluation, or of several overlaid.
 
     Without matplotlib the report has no figures, and a warning says how to get them.
 
@@ -36,6 +36,9 @@ def write_report(
         evaluations: one, or several.
         folder: where report.json, report.md, report.html and figures/ go.
         title: of the report; the name of the evaluation unless given.
+
+    Returns:
+        The path of report.html.
     """
     evaluations = [evaluations] if isinstance(evaluations, Evaluation) else _distinct_names(evaluations)
     if not evaluations:

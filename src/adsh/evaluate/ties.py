@@ -33,6 +33,9 @@ def average_precision(total: Counts, relevant: Counts, k: int | None, divisor: D
         k: None for the whole ranking.
         divisor: what the sum of precisions is divided by: "retrieved", the relevant items among the first k, which is
             random where k cuts a tie; or "min", the smaller of k and all relevant items.
+
+    Returns:
+        Array (queries,).
     """
     ties = _Ties(total, relevant, k)
     sums, has_relevant = np.zeros_like(ties.n), ties.r > 0
@@ -55,7 +58,11 @@ def average_precision(total: Counts, relevant: Counts, k: int | None, divisor: D
 def average_precision_bounds(total: Counts, relevant: Counts, k: int | None, divisor: Divisor) -> tuple[Floats, Floats]:
     """Return the lowest and the highest average precision over all orders inside the ties.
 
-    The arguments are those of `average_precision`.
+    Args:
+        total, relevant, k, divisor: as of `average_precision`.
+
+    Returns:
+        Two arrays (queries,): the lowest values and the highest.
     """
     ties = _Ties(total, relevant, k)
     fewest = np.maximum(0.0, ties.taken - (ties.n - ties.r))  # relevant items of a tie among its first `taken`
@@ -91,14 +98,32 @@ def average_precision_bounds(total: Counts, relevant: Counts, k: int | None, div
 
 
 def relevant_in_first(total: Counts, relevant: Counts, k: int) -> Floats:
-    """Return the expected number of relevant items among the first k."""
+    """Return the expected number of relevant items among the first k.
+
+    Args:
+        total: (queries, distances) items.
+        relevant: (queries, distances) relevant items.
+        k: how many items count.
+
+    Returns:
+        Array (queries,).
+    """
     ties = _Ties(total, relevant, k)
     hits: Floats = (ties.r * ties.taken / np.maximum(ties.n, 1)).sum(axis=1)
     return hits
 
 
 def dcg(total: Counts, gains: Floats, k: int) -> Floats:
-    """Return the expected discounted cumulative gain of the first k; `gains` are sums by distance."""
+    """Return the expected discounted cumulative gain of the first k.
+
+    Args:
+        total: (queries, distances) items.
+        gains: (queries, distances), the summed gains of the items at each distance.
+        k: how many items count.
+
+    Returns:
+        Array (queries,).
+    """
     ends = np.cumsum(total, axis=1)
     places = np.minimum(np.concatenate([np.zeros_like(ends[:, :1]), ends], axis=1), k)
     sums: Floats = (gains / np.maximum(total, 1) * np.diff(discounts(k)[places], axis=1)).sum(axis=1)
@@ -111,7 +136,13 @@ def discounts(k: int) -> Floats:
 
 
 class _Ties:
-    """Every tie of every query as floats, and how many of its items are among the first k."""
+    """Every tie of every query as floats, and how many of its items are among the first k.
+
+    Args:
+        total: (queries, distances) items.
+        relevant: (queries, distances) relevant items.
+        k: None for the whole ranking.
+    """
 
     def __init__(self, total: Counts, relevant: Counts, k: int | None) -> None:
         self.n, self.r = total.astype(np.float64), relevant.astype(np.float64)  # (queries, distances)
@@ -127,6 +158,16 @@ def _expected_sum(above: Floats, found: Floats, n: Floats, r: Floats, taken: Flo
 
     Place t holds a relevant item with probability r/n, and then (t-1)(r-1)/(n-1) relevant ones are expected
     before it in the tie: sum_t r/n (found + 1 + (t-1)(r-1)/(n-1)) / (above + t), summed in closed form.
+
+    Args:
+        above: items before each tie.
+        found: relevant items before it.
+        n: items of the tie.
+        r: relevant items of the tie.
+        taken: items of the tie among the first k.
+
+    Returns:
+        One sum for each tie.
     """
     gap = _harmonic_gap(above, taken)
     others = (r - 1) / np.maximum(n - 1, 1) * (taken - (above + 1) * gap)
@@ -138,6 +179,14 @@ def _expected_ratio(before: Floats, found: Floats, above: Floats, n: Floats, r: 
     """Return E[(before + sum of precisions in the first m of the tie) / (found + x)], x of those m being relevant.
 
     Given x, the m places are like a tie of m with x relevant.
+
+    Args:
+        before: (q,), the sum of precisions before the tie.
+        found, above, n, r: (q,), as of `_expected_sum`.
+        m: (q,), items of the tie among the first k.
+
+    Returns:
+        Array (q,).
     """
     values = np.empty(len(m))
     step = max(1, int(_BLOCK // (2 * _reach(m.max()) + 1)))
@@ -150,9 +199,17 @@ def _expected_ratio(before: Floats, found: Floats, above: Floats, n: Floats, r: 
 
 
 def _hypergeometric(n: Floats, r: Floats, m: Floats) -> tuple[Floats, Floats]:
-    """Return how many of m drawn from n are among the r relevant: values and probabilities, a row a query.
+    """Return the distribution of how many of m items drawn from n are among the r relevant ones.
 
-    The arguments are (q, 1). Probabilities come by their ratios from the mode outwards.
+    Probabilities come by their ratios from the mode outwards.
+
+    Args:
+        n: (q, 1) items.
+        r: (q, 1) relevant ones among them.
+        m: (q, 1) items drawn.
+
+    Returns:
+        Two arrays (q, values): the numbers of relevant items drawn, and their probabilities.
     """
     low, high = np.maximum(0.0, m - (n - r)), np.minimum(m, r)
     mode = np.clip(np.floor((m + 1) * (r + 1) / (n + 2)), low, high)
@@ -172,12 +229,29 @@ def _reach(m: Any) -> Any:
 
 
 def _sum_when_first(above: Floats, found: Floats, x: Floats) -> Floats:
-    """Return sum_i (found + i) / (above + i), i = 1..x: x relevant items first in their tie."""
+    """Return sum_i (found + i) / (above + i), i = 1..x: x relevant items come first in their tie.
+
+    Args:
+        above: items before the tie.
+        found: relevant items before it.
+        x: relevant items of the tie that count.
+
+    Returns:
+        One sum for each tie.
+    """
     return x + (found - above) * _harmonic_gap(above, x)
 
 
 def _sum_when_last(above: Floats, found: Floats, taken: Floats, x: Floats) -> Floats:
-    """Return the same for x relevant items last among the `taken`."""
+    """Return the sum of precisions for x relevant items that come last among the `taken` of their tie.
+
+    Args:
+        above, found, x: as of `_sum_when_first`.
+        taken: items of the tie among the first k.
+
+    Returns:
+        One sum for each tie.
+    """
     return _sum_when_first(above + taken - x, found, x)
 
 

@@ -14,7 +14,13 @@ _PAIRS = 1 << 24  # pairs of a query and an item in memory at a time
 
 
 class OnDevice:
-    """Counts over all items on a torch device. Sums of +1 and -1 up to 1024 are exact in any precision torch uses."""
+    """Counts over all items on a torch device. Sums of +1 and -1 up to 1024 are exact in any precision torch uses.
+
+    Args:
+        pairing: queries and database.
+        grades: how many grades are counted; higher ones count as the last.
+        device: by its torch name.
+    """
 
     threaded = False
 
