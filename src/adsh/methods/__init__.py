@@ -27,6 +27,9 @@ def create(name: str, *, bits: int, **options: Any) -> Any:
         name: One of METHODS.
         bits: The code length.
         **options: Those of the method's class, `seed` among them.
+
+    Returns:
+        The method, not fitted yet.
     """
     if name not in METHODS:
         raise InputError(f"method {name!r}: choose one of {', '.join(METHODS)}")

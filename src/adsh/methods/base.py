@@ -236,7 +236,16 @@ class FeatureMethod(ABC):
 
     @abstractmethod
     def _learn_codes(self, X: NDArray[np.float32], labels: LabelSets | None, rng: np.random.Generator) -> Signs:
-        """Learn (n, c) the codes of the training points X."""
+        """Learn the codes of the training points.
+
+        Args:
+            X: (n, d) features.
+            labels: Of these points; None for a method that learns without.
+            rng: For all random choices.
+
+        Returns:
+            (n, c) +1/-1.
+        """
 
     @abstractmethod
     def _learn_hash(self, X: NDArray[np.float32], codes: Signs) -> HashFunction:

@@ -85,7 +85,7 @@ class Classifier(DeepBaseline):
 
 
 def spread_codes(labels: LabelSets, bits: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Return (K, c) a code for each label set: its label's, or the majority over its labels; the first decides ties.
+    """Return a code for each label set: its label's, or the majority over its labels; the first decides ties.
 
     Labels get codes one after the other: of random candidates, the one farthest from the codes so far.
 
@@ -93,6 +93,9 @@ def spread_codes(labels: LabelSets, bits: int, rng: np.random.Generator) -> NDAr
         labels: The label sets.
         bits: The code length.
         rng: For the candidates.
+
+    Returns:
+        (K, c) the codes, +1/-1.
     """
     of_labels = np.empty((0, bits), dtype=np.float32)
     for _ in labels.names:

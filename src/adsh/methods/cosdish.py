@@ -29,7 +29,15 @@ _ROUNDING = 1e-9  # of the largest value: a tie up to rounding
 
 
 class COSDISH(TwoStep):
-    """`rounds` of `columns` sampled points (c by default), with `alternations` each."""
+    """Column-sampling discrete supervised hashing.
+
+    Args:
+        bits: Code length.
+        rounds: How often points are sampled.
+        alternations: How often a round repeats its two steps.
+        columns: Points that are sampled in a round; c by default.
+        **shared: As of `TwoStep`.
+    """
 
     name = "cosdish"
 
@@ -147,12 +155,15 @@ def update_sampled(B: Signs, S: Doubles, pull: Doubles, gram_of_rest: Doubles) -
 
 
 def update_rest(pull: Doubles, B: Signs, ids: NDArray[np.int64]) -> Signs:
-    """Return sign(S B_Omega) for each point, from its value by label set; 0 up to rounding keeps the old bit.
+    """Update every code to sign(S B_Omega), computed by label set; 0 up to rounding keeps the old bit.
 
     Args:
         pull: (K, c) S B_Omega by label set.
         B: (n, c) the codes before.
         ids: (n,) the label set of each point.
+
+    Returns:
+        (n, c) the codes after.
     """
     pull = np.where(np.abs(pull) <= _ROUNDING * np.abs(pull).max(initial=0), 0.0, pull)
     return signs_of(pull[ids], B)

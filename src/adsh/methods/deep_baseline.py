@@ -32,9 +32,25 @@ from .validation import check_labels, check_penalty, check_train
 class DeepBaseline(DeepHash):
     """A network trained by a loss on batches, which then encodes all items.
 
-    The parameters are those of ADSH, without gamma and `unlabelled`. With `use_full_database` (the `_d` variants;
-    `whole` is its older name) all of Y is trained on. An outer iteration draws `samples` training points and passes
-    over them `inner` times, so a preset trains on as many items as for ADSH.
+    An outer iteration draws `samples` training points and passes over them `inner` times, so a preset trains on as many
+    items as for ADSH.
+
+    Args:
+        bits: Code length.
+        use_full_database: Train on all of Y: the `_d` variants.
+        whole: The older name of `use_full_database`.
+        network: As of `ADSH`.
+        network_options: Options of a network given by name.
+        preset: As of `ADSH`.
+        samples: Training points drawn in an outer iteration, in place of the preset's.
+        outer: Outer iterations, in place of the preset's.
+        inner: Epochs in each, in place of the preset's.
+        batch_size: In place of the preset's.
+        lr: The learning rate, in place of the preset's.
+        recipe: Any other value of adsh.config.Recipe in place of the preset's.
+        device: "auto", "cpu", "cuda", …
+        seed: The same seed, data and machine give the same codes.
+        progress: "auto" shows a line on a terminal; or True or False.
     """
 
     renamed = {"use_full_database": "whole"}  # noqa: RUF012  # of the class for good
@@ -91,6 +107,9 @@ class DeepBaseline(DeepHash):
             checkpoint_every: As for `ADSH.fit`.
             resume: As for `ADSH.fit`.
             overwrite: As for `ADSH.fit`.
+
+        Returns:
+            The method itself.
         """
         self._check_params()
         if labels is None and isinstance(Y, Dataset):
@@ -112,11 +131,29 @@ class DeepBaseline(DeepHash):
 
     @abstractmethod
     def _loss(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
-        """Return the mean loss of these outputs of the training points at these positions."""
+        """Return the mean loss of these outputs of the training points at these positions.
+
+        Args:
+            table: The training points.
+            outputs: (b, c) the network's outputs, after the activation.
+            positions: (b,) their positions among the training points.
+
+        Returns:
+            The mean over the pairs.
+        """
 
     @abstractmethod
     def _gradient(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
-        """Return (b, c) the gradient of a batch's loss with respect to its outputs."""
+        """Return the gradient of a batch's loss with respect to its outputs.
+
+        Args:
+            table: The training points.
+            outputs: As for `_loss`.
+            positions: As for `_loss`.
+
+        Returns:
+            (b, c) the gradient.
+        """
 
     def _check_options(self) -> None:
         """Raise where an option of this method is wrong: each is a weight."""

@@ -23,7 +23,13 @@ from .training_points import TrainingPoints
 
 
 class DHN(DeepBaseline):
-    """`quantisation` is lambda, the weight of log cosh(|z| - 1)."""
+    """Deep hashing network.
+
+    Args:
+        bits: Code length.
+        quantisation: lambda, the weight of log cosh(|z| - 1).
+        **shared: As of `DeepBaseline`.
+    """
 
     name = "dhn"
     values = {"head_lr": 10.0}  # noqa: RUF012  # of the class for good
@@ -47,6 +53,9 @@ def loss(z: Tensor, similar: Tensor, weight: float) -> Tensor:
         z: (b, c) the outputs of a batch, after tanh.
         similar: (b, b) whether each pair is similar.
         weight: lambda, of log cosh(|z| - 1).
+
+    Returns:
+        A scalar.
     """
     theta = z @ z.T
     far = z.abs() - 1
@@ -55,12 +64,15 @@ def loss(z: Tensor, similar: Tensor, weight: float) -> Tensor:
 
 
 def gradient(z: Tensor, similar: Tensor, weight: float) -> Tensor:
-    """Return (b, c) the gradient of `loss` with respect to z.
+    """Return the gradient of `loss` with respect to z.
 
     Args:
         z: (b, c) the outputs of a batch, after tanh.
         similar: (b, b) whether each pair is similar.
         weight: As in `loss`.
+
+    Returns:
+        (b, c) the gradient.
     """
     b = len(z)
     pairs = (torch.sigmoid(z @ z.T) - similar.to(z.dtype)) @ z * (2 / b**2)

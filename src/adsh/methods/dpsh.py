@@ -23,7 +23,13 @@ from .training_points import TrainingPoints
 
 
 class DPSH(DeepBaseline):
-    """`eta` is the weight of |sign(u) - u|^2."""
+    """Deep pairwise-supervised hashing.
+
+    Args:
+        bits: Code length.
+        eta: The weight of |sign(u) - u|^2.
+        **shared: As of `DeepBaseline`.
+    """
 
     name = "dpsh"
     activation = staticmethod(torch.nn.Identity())
@@ -52,19 +58,25 @@ def loss(u: Tensor, others: Tensor, similar: Tensor, weight: float) -> Tensor:
         others: (n, c) the outputs of the other points.
         similar: (b, n) whether each pair is similar.
         weight: eta / n.
+
+    Returns:
+        A scalar.
     """
     theta = u @ others.T / 2
     return (softplus(theta) - similar * theta).mean() + weight * ((_signs(u) - u) ** 2).sum(dim=1).mean()
 
 
 def gradient(u: Tensor, others: Tensor, similar: Tensor, weight: float) -> Tensor:
-    """Return (b, c) the gradient of `loss` with respect to u.
+    """Return the gradient of `loss` with respect to u.
 
     Args:
         u: (b, c) the outputs of the batch.
         others: (n, c) the outputs of all training points.
         similar: (b, n) whether each pair is similar.
         weight: eta / n.
+
+    Returns:
+        (b, c) the gradient.
     """
     missing = torch.sigmoid(u @ others.T / 2)
     missing -= similar.to(u.dtype)

@@ -19,7 +19,13 @@ from .training_points import TrainingPoints
 
 
 class DSH(DeepBaseline):
-    """`regulariser` is alpha, the weight that pulls outputs towards +1 and -1."""
+    """Deep supervised hashing.
+
+    Args:
+        bits: Code length.
+        regulariser: alpha, the weight that pulls outputs towards +1 and -1.
+        **shared: As of `DeepBaseline`.
+    """
 
     name = "dsh"
     activation = staticmethod(torch.nn.Identity())
@@ -43,6 +49,9 @@ def loss(u: Tensor, similar: Tensor, alpha: float) -> Tensor:
         u: (b, c) the outputs of a batch.
         similar: (b, b) whether each pair is similar.
         alpha: The weight of the pull towards +1 and -1.
+
+    Returns:
+        A scalar.
     """
     D = squared_distances(u)
     pairs = torch.where(similar, D, (2 * u.shape[1] - D).clamp(min=0)) / 2
@@ -50,12 +59,15 @@ def loss(u: Tensor, similar: Tensor, alpha: float) -> Tensor:
 
 
 def gradient(u: Tensor, similar: Tensor, alpha: float) -> Tensor:
-    """Return (b, c) the gradient of `loss` with respect to the outputs.
+    """Return the gradient of `loss` with respect to the outputs.
 
     Args:
         u: (b, c) the outputs of a batch.
         similar: (b, b) whether each pair is similar.
         alpha: As in `loss`.
+
+    Returns:
+        (b, c) the gradient.
     """
     b = len(u)
     near = squared_distances(u) < 2 * u.shape[1]

@@ -30,9 +30,15 @@ Floats = NDArray[np.float32]
 
 
 class FastH(TwoStep):
-    """`neighbours` similar and as many dissimilar points are drawn per point; each bit takes `sweeps` over the blocks.
+    """FastHash.
 
-    The objective of the history is the mean loss of those pairs after each bit, as the trees predict it.
+    The objective of the history is the mean loss of the sampled pairs after each bit, as the trees predict it.
+
+    Args:
+        bits: Code length.
+        neighbours: Similar points that are drawn for each point, and as many dissimilar ones.
+        sweeps: How often each bit is optimized over all blocks.
+        **shared: As of `TwoStep`.
     """
 
     name = "fasth"
@@ -95,6 +101,9 @@ class Pairs:
             labels: Of the training points.
             count: How many of each kind to draw per point.
             rng: For the draws.
+
+        Returns:
+            The pairs, each once.
         """
         ids = labels.ids.astype(np.int64)
         shared, ends = SharedTags(labels, labels), list[Integers]()
@@ -112,7 +121,17 @@ class Pairs:
 
 
 def _share(labels: LabelSets, shared: SharedTags, i: Integers, j: Integers) -> NDArray[np.bool_]:
-    """Return whether the two points of each pair share a label."""
+    """Return whether the two points of each pair share a label.
+
+    Args:
+        labels: Of the training points.
+        shared: Which label sets share a label.
+        i: The first point of each pair.
+        j: The second.
+
+    Returns:
+        One value per pair.
+    """
     ids = labels.ids.astype(np.int64)
     similar = np.zeros(len(i), dtype=bool)
     order = np.argsort(ids[i], kind="stable")
@@ -153,12 +172,15 @@ class Block:
         )
 
     def cut(self, bit: Signs, pairs: Pairs, a: Integers) -> Signs:
-        """Return the bit with the members' best signs, and all others unchanged.
+        """Set the bit of the members to their best signs, with all others unchanged.
 
         Args:
             bit: (n,) the bit before.
             pairs: The sampled pairs.
             a: What each pair loses where the bit differs.
+
+        Returns:
+            (n,) the bit after.
         """
         h = np.bincount(self.member, a[self.crossing] * bit[self.other], len(self.members)).astype(np.int64)
         bit = bit.copy()

@@ -27,7 +27,13 @@ Floats = NDArray[np.float32]
 
 
 class ITQ(FeatureMethod):
-    """`rounds` of alternation from a random rotation; the objective is the mean of |b - v R|^2 over the points."""
+    """Iterative quantization; the objective of the history is the mean of |b - v R|^2 over the points.
+
+    Args:
+        bits: Code length.
+        rounds: Alternations between codes and rotation, from a random rotation.
+        **shared: As of `FeatureMethod`.
+    """
 
     name = "itq"
     needs_labels = False
@@ -81,6 +87,9 @@ def quantization_error(V: Floats, B: Signs, R: Floats) -> float:
         V: (n, c) the projected points.
         B: (n, c) the codes.
         R: (c, c) the rotation.
+
+    Returns:
+        The mean squared distance.
     """
     return float(((B - V @ R) ** 2).sum(axis=1).mean(dtype=np.float64))
 

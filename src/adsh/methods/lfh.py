@@ -31,10 +31,17 @@ _NUM_TRACKED = 64  # columns whose likelihood is the objective of the history
 
 
 class LFH(TwoStep):
-    """`rounds` from the principal components, with the prior's `variance` beta; `decay` 0 takes full steps.
+    """Latent factor hashing, from the principal components.
 
     The objective of the history is the mean negative log-likelihood of the pairs of a few columns, the same in every
     round.
+
+    Args:
+        bits: Code length.
+        rounds: How often columns are sampled.
+        variance: beta, the variance of the prior.
+        decay: How fast the steps shrink; 0 takes full steps.
+        **shared: As of `TwoStep`.
     """
 
     name = "lfh"
@@ -69,12 +76,15 @@ class LFH(TwoStep):
 
 
 def initial_factors(X: NDArray[np.float32], bits: int, rng: np.random.Generator) -> Doubles:
-    """Return (n, c) the principal components, each of variance 1; noise where there are fewer than bits.
+    """Return the principal components, each of variance 1; noise where there are fewer than bits.
 
     Args:
         X: (n, d) features.
         bits: c.
         rng: For the noise.
+
+    Returns:
+        (n, c) the factors.
     """
     mean, axes, variances = principal_axes(X, bits)
     axes = axes[:, variances > 1e-9 * variances[0]] if variances[0] > 0 else axes[:, :0]
@@ -85,12 +95,15 @@ def initial_factors(X: NDArray[np.float32], bits: int, rng: np.random.Generator)
 
 
 def similarity_columns(pairs: SharedTags, ids: Indices, omega: Indices) -> Doubles:
-    """Return (n, m) 1 where a point is similar to a sampled one, 0 elsewhere.
+    """Return the sampled columns of the similarity matrix.
 
     Args:
         pairs: Which label sets are similar.
         ids: (n,) the label set of each point.
         omega: (m,) the sampled points.
+
+    Returns:
+        (n, m) 1 where a point is similar to a sampled one, 0 elsewhere.
     """
     block: Doubles = pairs.sum_rows(ids[omega], np.eye(len(omega)))[ids]
     return block
@@ -125,6 +138,9 @@ def log_likelihood(U: Doubles, sampled: Doubles, similar: Doubles) -> float:
         U: (n, c) the factors.
         sampled: (m, c) those of the sampled points.
         similar: (n, m) 1 for similar pairs, 0 for others.
+
+    Returns:
+        The sum; at most 0.
     """
     theta = U @ sampled.T / 2
     return float((similar * theta).sum() - np.logaddexp(0, theta).sum())

@@ -76,6 +76,9 @@ def inner_products(block: Block, W: Floats, R: Floats) -> Floats:
         block: Queries, database points, and which pairs are similar.
         W: The queries' functions.
         R: The database's functions.
+
+    Returns:
+        (m, n) integers, in float32.
     """
     product: Floats = signs(block[0] @ W) @ signs(block[1] @ R).T
     return product

@@ -78,6 +78,9 @@ def optimal_bit(M: Floats, bit: Floats, before: Floats) -> Floats:
         M: (m, K) what each pair gains where the bit agrees.
         bit: (m,) u, the queries' bit.
         before: (K,) the database's bit before.
+
+    Returns:
+        (K,) the database's bit after.
     """
     pull = bit @ M
     return np.where(pull == 0, before, signs(pull))

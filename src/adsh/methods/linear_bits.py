@@ -16,7 +16,16 @@ Floats = NDArray[np.float32]
 
 
 class LinearBits(FeatureMethod):
-    """`rounds` over the bits on blocks of `block` points; a bit's two sides alternate `alternations` times."""
+    """A method that learns a linear threshold function per bit.
+
+    Args:
+        bits: Code length.
+        rounds: How often all bits are updated.
+        block: Points drawn for an update; each method has its default.
+        alternations: How often an update alternates between the two sides of a bit.
+        penalty: The weight of |w|^2.
+        **shared: As of `FeatureMethod`, without `use_full_database`.
+    """
 
     default_block: ClassVar[int]
     needs_full_database: ClassVar[bool] = False
@@ -71,6 +80,9 @@ def products(Z: Floats, W: Floats, V: Floats) -> Floats:
         Z: (m, d) standardized features, with the constant.
         W: (d, c) the linear functions.
         V: (K, c) the database's codes.
+
+    Returns:
+        (m, K) integers, in float32.
     """
     inner: Floats = signs(Z @ W) @ V.T
     return inner
@@ -88,6 +100,9 @@ def standardize(X: Floats, mean: Floats, scale: Floats) -> Floats:
         X: (n, d) features.
         mean: (d,) of each feature.
         scale: (d,) its standard deviation.
+
+    Returns:
+        (n, d + 1) the standardized features and the constant.
     """
     return np.concatenate([(X - mean) / scale, np.ones((len(X), 1), dtype=np.float32)], axis=1)
 
@@ -99,6 +114,9 @@ def unstandardize(W: Floats, mean: Floats, scale: Floats) -> Linear:
         W: (d + 1, c) functions of standardized features and the constant.
         mean: (d,) of each feature.
         scale: (d,) its standard deviation.
+
+    Returns:
+        A linear function with an offset per bit.
     """
     weights = W[:-1] / scale[:, None]
     return Linear(weights, W[-1] - mean @ weights)

@@ -33,9 +33,17 @@ Doubles = NDArray[np.float64]
 
 
 class SDH(FeatureMethod):
-    """SDH with `anchors`, `rounds`, and `sweeps` over the bits in each round.
+    """Supervised discrete hashing.
 
-    `classifier_penalty` is lambda, `hash_weight` nu, and `hash_penalty` delta.
+    Args:
+        bits: Code length.
+        anchors: Points whose distances the hash function reads.
+        rounds: How often P, W and B are updated.
+        sweeps: How often a round goes over the bits of B.
+        classifier_penalty: lambda, the weight of |W|^2.
+        hash_weight: nu, the weight of |B - Phi P|^2 + delta |P|^2.
+        hash_penalty: delta, the weight of |P|^2 next to |B - Phi P|^2.
+        **shared: As of `FeatureMethod`.
     """
 
     name = "sdh"
@@ -86,12 +94,30 @@ class SDH(FeatureMethod):
         return self._kernel
 
     def _project(self, Phi: Floats, gram: Doubles, B: Signs) -> tuple[Doubles, Floats]:
-        """Return P of least |B - Phi P|^2 + delta |P|^2, and Phi P."""
+        """Return P of least |B - Phi P|^2 + delta |P|^2, and Phi P.
+
+        Args:
+            Phi: (n, a) features by anchors.
+            gram: (a, a) Phi'Phi.
+            B: (n, c) the codes.
+
+        Returns:
+            (a, c) P, and (n, c) Phi P.
+        """
         P = solve_ridge(gram, product(Phi, B), self.hash_penalty)
         return P, Phi @ P.astype(np.float32)
 
     def _classify(self, B: Signs, labels: LabelSets, hot: Doubles) -> Doubles:
-        """Return W of least |Y - B W|^2 + lambda |W|^2; B'Y comes from the sums of B by label set."""
+        """Return W of least |Y - B W|^2 + lambda |W|^2; B'Y comes from the sums of B by label set.
+
+        Args:
+            B: (n, c) the codes.
+            labels: Of the points.
+            hot: (K, L) the labels of each set, multi-hot.
+
+        Returns:
+            (c, L) W.
+        """
         return solve_ridge(_gram(B), _cross(B, labels, hot), self.classifier_penalty)
 
     def _objective(self, B: Signs, W: Doubles, P: Doubles, fitted: Floats, labels: LabelSets, hot: Doubles) -> float:
@@ -107,7 +133,7 @@ def _gram(B: Signs) -> Doubles:
 
 
 def _cross(B: Signs, labels: LabelSets, hot: Doubles) -> Doubles:
-    """B'Y, (c, L)."""
+    """Return (c, L) B'Y, for `B`, `labels` and `hot` as in `SDH._classify`."""
     return sum_by(labels.ids, B.astype(np.float64), labels.set_count).T @ hot
 
 

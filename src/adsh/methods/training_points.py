@@ -52,7 +52,17 @@ class TrainingPoints:
         return self.members[rng.choice(self.points, m, replace=False)]
 
     def update(self, omega: Any, outputs: Any, gamma: float, *, signed: bool = False) -> float:
-        """Return the objective over m x n pairs, estimated from the pairs among a few sampled points."""
+        """Estimate the objective over m x n pairs from those among a few sampled points; no code is updated.
+
+        Args:
+            omega: (m,) the sampled points, as indices of items.
+            outputs: (m, c) their outputs.
+            gamma: Not used; the loop passes it to every table.
+            signed: Not used either.
+
+        Returns:
+            The objective.
+        """
         positions = torch.as_tensor(np.searchsorted(self.members, omega[:_MAX_TRACKED]), device=outputs.device)
         return float(self._loss(self, outputs[:_MAX_TRACKED], positions)) * len(omega) * self.points
 

@@ -18,7 +18,16 @@ from .validation import check_count, check_penalty, check_seed
 
 
 class TwoStep(FeatureMethod):
-    """`hash_function` is "trees" (per bit `trees` of `depth`, as in the paper) or "ridge" (linear, with `penalty`)."""
+    """A method that learns codes from labels, and then fits trees or a linear function to them.
+
+    Args:
+        bits: Code length.
+        hash_function: "trees", boosted trees as in the papers, or "ridge", a linear function.
+        trees: How many trees there are per bit.
+        depth: Of each tree.
+        penalty: Of "ridge", relative to the number of points.
+        **shared: As of `FeatureMethod`.
+    """
 
     def __init__(
         self,

@@ -20,6 +20,9 @@ def check_labels(labels: Any, points: int, chosen: Indices, name: str) -> LabelS
         points: How many items Y has.
         chosen: The indices of the items to learn from.
         name: The method, for the error.
+
+    Returns:
+        The label sets of all of Y.
     """
     if labels is None:
         raise InputError(f"{name} learns from labels, and none are given: call fit(Y, labels)")

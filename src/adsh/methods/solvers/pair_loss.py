@@ -28,6 +28,9 @@ def loss(similar: NDArray[np.bool_], y: Doubles, theta: float) -> Doubles:
         similar: Whether each pair is similar.
         y: Their inner products.
         theta: The threshold.
+
+    Returns:
+        The loss of each pair.
     """
     s = np.where(similar, 1.0, -1.0)
     weighted: Doubles = np.where(similar, SIMILAR, DISSIMILAR) * np.sqrt(np.logaddexp(0, -s * (y - theta)))
@@ -42,6 +45,9 @@ def gains(similar: NDArray[np.bool_], y: Floats, bits: int, theta: float) -> Flo
         y: The inner products of the other bits.
         bits: The code length.
         theta: The threshold of the loss.
+
+    Returns:
+        M of each pair, in the shape of `y`.
     """
     values = np.arange(-bits - 1, bits + 2, dtype=np.float64)
     losses = np.stack([loss(np.full(len(values), kind), values, theta) for kind in (False, True)])  # (2, 2c + 3)
@@ -59,6 +65,9 @@ def objective(similar: NDArray[np.bool_], y: Floats, theta: float, counts: Doubl
         y: (m, K) their inner products.
         theta: The threshold of the loss.
         counts: (K,) how many points each column stands for.
+
+    Returns:
+        The mean over all points.
     """
     return float((loss(similar, y.astype(np.float64), theta) @ counts).sum() / (len(y) * counts.sum()))
 
@@ -72,6 +81,9 @@ def best_threshold(similar: NDArray[np.bool_], y: Floats, bits: int, theta: floa
         bits: The code length.
         theta: The current threshold.
         counts: (K,) how many points each column stands for.
+
+    Returns:
+        The threshold; the current one if no other is better.
     """
     cells = (y.astype(np.int64) + bits + (2 * bits + 1) * similar).ravel()
     weights = np.broadcast_to(counts, y.shape).ravel()

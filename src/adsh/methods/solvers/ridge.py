@@ -53,6 +53,9 @@ def ridge_hash(X: NDArray[np.float32], signs: Signs, penalty: float) -> Linear:
         X: (n, d) features.
         signs: (n, c) the codes.
         penalty: Relative to n: each standardized feature has n on the diagonal of the Gram matrix.
+
+    Returns:
+        A linear function of the original features.
     """
     mean, scale = moments(X)
     width, bits = X.shape[1], signs.shape[1]
@@ -72,6 +75,9 @@ def solve_ridge(gram: Doubles, cross: Doubles, penalty: float) -> Doubles:
         gram: (d, d) X'X.
         cross: (d, c) X'Y.
         penalty: The weight of |W|^2.
+
+    Returns:
+        (d, c) W.
     """
     return np.asarray(np.linalg.solve(gram + penalty * np.eye(len(gram)), cross), dtype=np.float64)
 

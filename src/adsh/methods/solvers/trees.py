@@ -57,7 +57,14 @@ class Trees:
 
 
 class TreeFitter:
-    """Fit trees to bits of the same points; the bins of the features are computed once."""
+    """Fit trees to bits of the same points; the bins of the features are computed once.
+
+    Args:
+        X: (n, d) features of the points.
+        trees: How many trees there are per bit.
+        depth: Of each tree, at most.
+        seed: Of lightgbm's random choices.
+    """
 
     def __init__(self, X: NDArray[np.float32], *, trees: int, depth: int, seed: int) -> None:
         self._lightgbm, self._X, self._trees = load_lightgbm(), X, trees
