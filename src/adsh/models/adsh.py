@@ -183,7 +183,18 @@ class ADSH(DeepHash):
         return self._new_labels.codes(sets)
 
     def _table(self, items: Items, queries: Items | None, labels: Any, query_labels: Any, similarity: Any) -> CodeTable:
-        """Return the table of codes to learn, from labels or from a similarity matrix."""
+        """Build the table of codes to learn, from labels or from a similarity matrix.
+
+        Args:
+            items: The database.
+            queries: Separate queries, or None.
+            labels: Of the database, or None.
+            query_labels: Of the queries, or None.
+            similarity: A matrix in place of labels, or None.
+
+        Returns:
+            The table, with initial codes.
+        """
         n = len(items)
         if (labels is None) == (similarity is None):
             both = labels is not None
@@ -240,12 +251,24 @@ def load(folder: str | Path, *, network: nn.Module | None = None, device: str | 
         folder: Where a model was saved.
         network: The user's own module that it was fitted with, where it was.
         device: Where to put its network; by default where it was trained.
+
+    Returns:
+        The fitted model.
     """
     return read_model(Path(folder), network=network, device=device)
 
 
 def _check_similarity(similarity: Any, points: int, queries: int | None) -> Any:
-    """Return a similarity as a matrix. Raises unless its shape is that of the queries and the database."""
+    """Check that a similarity matrix has the shape of the queries and the database.
+
+    Args:
+        similarity: As `fit` was given it.
+        points: How many points the database has.
+        queries: How many separate queries there are; None for none.
+
+    Returns:
+        The matrix.
+    """
     if isinstance(similarity, list | tuple):
         try:
             similarity = np.asarray(similarity)
@@ -259,7 +282,17 @@ def _check_similarity(similarity: Any, points: int, queries: int | None) -> Any:
 
 
 def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:
-    """Return labels as label sets. Raises unless there is one for each item."""
+    """Check that there is a label for each item.
+
+    Args:
+        items: What the labels are for.
+        labels: As `fit` was given them.
+        what: The argument, for the error.
+        whose: The argument of the items, for the error.
+
+    Returns:
+        The label sets.
+    """
     sets = LabelSets.of(labels)
     if len(sets) != len(items):
         raise InputError(f"{what} are for {len(sets)} points, but {whose} has {len(items)}: give one per point")

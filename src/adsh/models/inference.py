@@ -34,6 +34,9 @@ def outputs(
         device: Where the network is.
         recipe: Says how to encode: averaged with mirror images or not, in bfloat16 or not.
         indices: Which items.
+
+    Yields:
+        (b, c) the outputs of each batch.
     """
     with threads_for(network, device), DeviceLoader(items, device) as loader:
         yield from network_outputs(network, loader, indices, flip_tta=recipe.flip_tta, bf16=recipe.bf16)
@@ -56,6 +59,9 @@ def encode(
         recipe: As for `outputs`.
         indices: Which items.
         group: The processes that share the work; each returns all codes.
+
+    Returns:
+        The codes, in the order of the indices.
     """
     if len(indices) < group.size:
         group = ProcessGroup(shards=group.shards)

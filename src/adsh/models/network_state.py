@@ -40,7 +40,13 @@ if TYPE_CHECKING:
 
 
 def check_target(folder: Path, network: nn.Module, number_bytes: int) -> None:
-    """Raise where a model with this network, and row numbers of this size, could not be saved to the folder."""
+    """Raise unless a model of this size can be saved to the folder.
+
+    Args:
+        folder: Where the model is to be saved.
+        network: The network, for the size of its weights.
+        number_bytes: The size of the row numbers.
+    """
     weights = sum(t.numel() * t.element_size() for t in network.state_dict().values())
     storage.check_target(folder, weights + number_bytes + 1_000_000)
 
@@ -68,6 +74,9 @@ def restore(
         config: What its config.json says, checked.
         network: The user's own module that it was fitted with, where it was.
         device: Where to put the network; by default where it was trained.
+
+    Returns:
+        The model, on its device.
     """
     params = dict(config["params"])
     choice = _device(device, params["device"])
@@ -92,7 +101,7 @@ def restore(
 
 
 def _device(requested: str | None, saved: str) -> DeviceChoice:
-    """The requested device; else the one of the fit or, with a warning where that is missing, the best there is."""
+    """Return the requested device, else that of the fit; warn and choose another where this machine lacks it."""
     if requested is not None:
         return choose_device(requested)
     try:
@@ -155,7 +164,17 @@ def _code_arrays(model: DeepHash) -> dict[str, NDArray[Any]]:
 
 
 def _network(model: DeepHash, folder: Path, config: dict[str, Any], module: nn.Module | None) -> nn.Module:
-    """Return the network with its saved weights; `module` is the user's own, where it was fitted with one."""
+    """Return the network with its saved weights.
+
+    Args:
+        model: The model to build it for.
+        folder: Where the weights are.
+        config: What config.json says.
+        module: The user's own module, where it was fitted with one.
+
+    Returns:
+        The network, still on the CPU.
+    """
     spec, tensors = config["network"], load_tensors(folder / WEIGHTS)
     if module is not None:
         network = model._wrap_module(module, model._output_width(tensors))
@@ -175,7 +194,16 @@ def _network(model: DeepHash, folder: Path, config: dict[str, Any], module: nn.M
 
 
 def _new_labels(learned: LearnedCodes, arrays: dict[str, NDArray[Any]], config: dict[str, Any]) -> NewLabels | None:
-    """Return what `code_for` needs; None where the model has no codes for labels."""
+    """Return what `code_for` needs; None where the model has no codes for labels.
+
+    Args:
+        learned: The table of learned codes.
+        arrays: Of codes.safetensors.
+        config: What config.json says.
+
+    Returns:
+        The label sets and the last update of the codes, or None.
+    """
     last = LastUpdate.of(arrays)
     if last is None:
         return None

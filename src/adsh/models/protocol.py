@@ -61,7 +61,17 @@ class HashModel(Protocol):
         """Whether `fit` takes features=, the file for what a frozen network computes of the items."""
 
     def fit(self, Y: Any, labels: Any = None, *, callback: Any = None, save_to: str | Path | None = None) -> HashModel:
-        """Learn from the database Y and its labels, and encode all of Y."""
+        """Learn from the database Y and its labels, and encode all of Y.
+
+        Args:
+            Y: The database: features, images, or a data set with its labels.
+            labels: Of the database.
+            callback: A function of each record, or an `adsh.train.callbacks.Callback`.
+            save_to: A folder to save to when fitted.
+
+        Returns:
+            The model itself.
+        """
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a folder that `adsh.load` reads."""

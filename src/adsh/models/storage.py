@@ -64,6 +64,9 @@ def read_model(folder: Path, *, network: nn.Module | None = None, device: str | 
         network: The user's own module that it was fitted with, where it was.
         device: Where to put its network; by default where it was trained.
 
+    Returns:
+        The fitted model.
+
     Raises:
         FolderError: There is no model, or one that is damaged or of a newer version.
     """

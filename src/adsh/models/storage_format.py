@@ -17,7 +17,7 @@ ARRAYS = "arrays.safetensors"
 RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX, FEATURES = (
     "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report", "index", "features.npy",
 )  # fmt: skip
-RUN_FILES = (  # what a training run leaves beside the model: see runs.run_dir
+RUN_FILES = (  # what a training run leaves next to the model: see runs.run_dir
     RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX,
     FEATURES, f".{FEATURES}.part", f".{FEATURES}.json", "features.about.json",
 )  # fmt: skip
@@ -30,7 +30,7 @@ class StorageFormat:
     name: str  # `format` of config.json
     version_key: str  # of config.json
     version: int  # the newest that this code reads
-    files: tuple[str, ...]  # beside config.json
+    files: tuple[str, ...]  # next to config.json
     digested: tuple[str, ...]  # files whose size and SHA-256 config.json holds
     restore: str  # "module:function" that builds the model from the folder and its config
 
