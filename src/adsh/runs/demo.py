@@ -34,6 +34,9 @@ def demo(out: Path, *, bits: int = 24, seed: int = 0, progress: bool | str | Pro
         bits: Code length.
         seed: The seed of training, and of the projections.
         progress: As in `train_and_index`.
+
+    Returns:
+        Both evaluations, and where the model and the page are.
     """
     check_writable(out, 20_000_000)
     artifacts = train_and_index(

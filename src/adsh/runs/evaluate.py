@@ -52,6 +52,9 @@ def load_run(
         device: Where the model is loaded to.
         allow_no_queries: Accept a run without queries, which cannot be evaluated.
 
+    Returns:
+        The model, the queries, the database and the split.
+
     Raises:
         InputError: The database is not the one that the model learned, or there are no queries.
     """
@@ -86,7 +89,18 @@ def load_run(
 def _draw_anew(
     source: Dataset, size: int | None, trained: dict[str, Any], protocol: str | None, seed: int | None
 ) -> tuple[Dataset, Split]:
-    """Return the prepared items and a split of them, by what is given, else by the settings of the run."""
+    """Draw a split, with what is not given taken from the settings of the run.
+
+    Args:
+        source: The source as opened.
+        size: The side of the images; None for arrays.
+        trained: The settings of the run.
+        protocol: None for the run's own.
+        seed: None for the run's own.
+
+    Returns:
+        All items, and the split.
+    """
     options = {name: trained[name] for name in ("cache", "cache_size", "skip_bad", "workers") if name in trained}
     prepared = prepare_inputs(source, size=size, **options)
     checked = draw_split(
@@ -114,6 +128,9 @@ def evaluate(
         k: Mean average precision over the first k, not over all.
         divisor: With `k`: "retrieved" or "min".
         cases: Queries that are shown with what they found.
+
+    Returns:
+        The metrics of each coding, and the queries shown.
     """
     queries, database, split = inputs.queries, inputs.database, inputs.split
     about: dict[str, Any] = {"data": database.name, "protocol": split.protocol, "split_seed": split.seed}

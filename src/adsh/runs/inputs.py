@@ -51,6 +51,9 @@ def prepare_inputs(
         skip_bad: Leave out files that cannot be read, instead of raising.
         workers: Threads that read files.
         on_read: Called with the number of items read, and of all.
+
+    Returns:
+        The prepared source: its items, which of them can be read, and digests for `draw_split`.
     """
     if size is None and dataset.array is None:
         size = input_size(network or "tiny")
@@ -76,6 +79,9 @@ def draw_split(prepared: Prepared, protocol: str, seed: int, *, drop_duplicates:
         protocol: Such as holdout: see `adsh.data.split`.
         seed: The seed of the split.
         drop_duplicates: Leave database items out that are copies of queries, instead of raising.
+
+    Returns:
+        The split, and the copies that were found.
 
     Raises:
         InputError: An image is among the queries and in the database.

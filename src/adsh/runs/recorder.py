@@ -21,7 +21,7 @@ class RunRecorder(Callback):
     """The table [train] of run.toml."""
     split: Split
     read: dict[str, Any]
-    """What the reading of images found: see `runs.inputs.about_reading`."""
+    """What the reading of images found: see `runs.inputs.reading_summary`."""
     overwrite: bool
     """Delete the log and the checkpoints of an earlier run first."""
 

@@ -82,6 +82,9 @@ def train(
         callback: Called at the start and after each outer iteration.
         on_read: Called with the number of images read, and of all, before training.
 
+    Returns:
+        The model, its data, and the split that was drawn.
+
     Raises:
         InputError: A setting cannot be used, or an image cannot be read.
         FolderError: `out` holds another run, and neither `resume` nor `overwrite` is given.
@@ -139,7 +142,7 @@ def train(
 
 
 def check_output_dir(run: RunFolder, settings: TrainSettings, *, resume: bool, overwrite: bool) -> bool:
-    """Return whether the run is complete already.
+    """Check that a run may be written to a folder, and whether it is complete already.
 
     Args:
         run: The folder that the run is to be written to.
@@ -147,12 +150,15 @@ def check_output_dir(run: RunFolder, settings: TrainSettings, *, resume: bool, o
         resume: Whether an earlier run there may be continued.
         overwrite: Whether it may be replaced.
 
+    Returns:
+        True for a complete run that `resume` accepts; False where there is something to train.
+
     Raises:
         FolderError: An earlier run is there, and neither is allowed.
         InputError: It cannot be resumed, or was trained with other settings.
     """
     if resume and overwrite:
-        raise InputError("--resume continues a run and --overwrite starts anew: give one of them")
+        raise InputError("--resume continues a run and --overwrite starts over: give one of them")
     if overwrite:
         return False
     unfinished = found(run.checkpoints)
@@ -162,14 +168,14 @@ def check_output_dir(run: RunFolder, settings: TrainSettings, *, resume: bool, o
         _check_same_settings(run, settings)
         return True
     if resume and not keeps_checkpoints(settings.method):
-        raise InputError(f"{settings.method} writes no checkpoints to resume from: start anew with --overwrite")
+        raise InputError(f"{settings.method} writes no checkpoints to resume from: start over with --overwrite")
     if resume and not settings.checkpoint_every:
         raise InputError(
-            f"{run.path} has no checkpoints to resume from: start anew with --checkpoint-every 1 and --overwrite"
+            f"{run.path} has no checkpoints to resume from: start over with --checkpoint-every 1 and --overwrite"
         )
     if unfinished and not resume:
         raise FolderError(
-            f"{run.path} holds an unfinished run ({unfinished[0].name}): continue it with --resume, or start anew with "
+            f"{run.path} holds an unfinished run ({unfinished[0].name}): continue it with --resume, or start over with "
             "--overwrite"
         )
     return False
@@ -178,7 +184,18 @@ def check_output_dir(run: RunFolder, settings: TrainSettings, *, resume: bool, o
 def checkpoint_kwargs(
     model: HashModel, settings: TrainSettings, run: RunFolder, *, resume: bool, overwrite: bool
 ) -> dict[str, Any]:
-    """Return the arguments of `fit` about checkpoints; {} for a method that writes none."""
+    """Return the arguments of `fit` about checkpoints; {} for a method that writes none.
+
+    Args:
+        model: The model to fit.
+        settings: Say how often to write a checkpoint.
+        run: The run's folder.
+        resume: Continue from the last checkpoint.
+        overwrite: Delete the checkpoints of an earlier run.
+
+    Returns:
+        Keyword arguments of `fit`.
+    """
     if not model.keeps_checkpoints:
         return {}
     return {
@@ -201,7 +218,17 @@ def _open_labelled(settings: TrainSettings) -> Dataset:
 
 
 def _prepare(settings: TrainSettings, dataset: Dataset, group: ProcessGroup, on_read: OnProgress | None) -> Prepared:
-    """Return the items as the network takes them."""
+    """Return the items as the network takes them.
+
+    Args:
+        settings: How items are read and cached.
+        dataset: The source as opened.
+        group: The processes of the run.
+        on_read: Called with the number of images read, and of all.
+
+    Returns:
+        The items, and what was found in reading them.
+    """
     options = {name: getattr(settings, name) for name in _READ_SETTINGS}
     in_files = dataset.array is None
     if in_files and settings.network is not None and settings.size is None:  # the cache need not hold larger ones
@@ -220,7 +247,13 @@ def _check_same_settings(run: RunFolder, settings: TrainSettings) -> None:
 
 
 def _check_data(run: RunFolder, dataset: Dataset, model: HashModel) -> None:
-    """Raise where a complete run was trained on other data; images in files are not read for this."""
+    """Raise where a complete run was trained on other data; images in files are not read for this.
+
+    Args:
+        run: The folder of the complete run.
+        dataset: The source as opened.
+        model: The model of the run.
+    """
     split = run.read_split()
     if split is None or dataset.array is None:
         return
