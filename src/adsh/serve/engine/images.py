@@ -24,7 +24,7 @@ from .problems import too_busy
 FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "AVIF")
 _ACCEPTED = "a JPEG, PNG, GIF, WebP, BMP or AVIF file"
 _JPEG, _SCAN, _SCANS = b"\xff\xd8", b"\xff\xda", 100  # each scan goes over all pixels: a small file can have thousands
-_DECODERS = 2  # threads; so many images at most are in memory at their full size
+_DECODERS = 2  # threads, and so the most images in memory at their full size
 _WAIT = 0.004  # seconds that the first image of a batch waits for others
 
 
@@ -37,7 +37,13 @@ class EncodedImage(NamedTuple):
 
 
 class ImageEncoder:
-    """Encodes uploads; `await image_encoder(data)` returns the `EncodedImage` of an image file."""
+    """Encode uploads; `await image_encoder(data)` returns the `EncodedImage` of an image file.
+
+    Args:
+        encoder: The model.
+        limits: How many images may wait, and be encoded together.
+        on_batch: Called with the size of each batch.
+    """
 
     def __init__(self, encoder: Encoder, limits: Limits, on_batch: Callable[[int], None] | None = None) -> None:
         self._encoder, self._limits = encoder, limits

@@ -8,7 +8,13 @@ from ...errors import BusyError, InputError, first_line
 
 
 class Problem(Exception):
-    """A request that is answered with this status and sentence."""
+    """A request that is answered with an error.
+
+    Args:
+        status: The HTTP status.
+        detail: What is wrong, in one sentence.
+        headers: Headers of the answer, such as Retry-After.
+    """
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)

@@ -28,7 +28,13 @@ _QUOTED = tuple(f'"{name}"' for name in _PATH_FIELDS)
 
 
 class SearchQueue:
-    """Runs searches of one query each; `await search_queue(plan)` returns the answer as JSON."""
+    """Run searches of one query each; `await search_queue(plan)` returns the answer as JSON.
+
+    Args:
+        searcher: Searches the index.
+        limits: How many searches may wait.
+        on_batch: Called with the size of each batch of plain searches.
+    """
 
     def __init__(self, searcher: Searcher, limits: Limits, on_batch: Callable[[int], None] | None = None) -> None:
         self._searcher, self._index = searcher, searcher.index
@@ -109,7 +115,7 @@ def parse_hex(text: str, bits: int) -> bytes:
     """Return the packed code of hexadecimal digits.
 
     Raises:
-        InputError: The digits are not those of a code of so many bits.
+        InputError: The digits are not those of a code of `bits` bits.
     """
     width = bytes_for(bits)
     try:

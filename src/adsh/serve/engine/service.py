@@ -138,13 +138,16 @@ class Service:
     async def store(
         self, key: str, code: bytes, metadata: dict[str, Any] | None, image: EncodedImage | None = None
     ) -> bool:
-        """Store an item durably, and return whether its key is new.
+        """Store an item durably.
 
         Args:
             key: The item's key.
             code: Its packed code.
             metadata: What to keep with it.
             image: The encoded image that the code is of, for its vector.
+
+        Returns:
+            Whether the key is new.
         """
 
         def add() -> bool:

@@ -51,6 +51,9 @@ def create_app(
         cors: Origins whose pages may call the service.
         only_local: Without a token, answer only requests for names of this machine.
         write: Takes the lines of the log; None for no log.
+
+    Returns:
+        The app, for uvicorn or another ASGI server.
     """
 
     @asynccontextmanager
@@ -170,7 +173,13 @@ def _add_error_handlers(app: FastAPI) -> None:
 
 
 def _add_api_description(app: FastAPI, bits: int, token: str | None) -> None:
-    """Describe the API at /openapi.json and /docs, with codes of the length that they have here, and the token."""
+    """Describe the API at /openapi.json and /docs, with codes of the length that they have here, and the token.
+
+    Args:
+        app: With all routes added.
+        bits: The code length.
+        token: What requests must carry; None for no token.
+    """
     default_openapi = app.openapi
     width = bytes_for(bits)
     example = bytes.fromhex(EXAMPLE_CODE * width)[: width - 1] + b"\0"

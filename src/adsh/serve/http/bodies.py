@@ -94,7 +94,7 @@ def json_field(form: Form, name: str) -> Any:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether JSON has more than so many levels of objects and lists."""
+    """Return whether JSON has more than `levels` levels of objects and lists."""
     layer = [value]
     for _ in range(levels + 1):
         layer = [
@@ -119,6 +119,9 @@ def describe_body(
         examples: Examples of the JSON by name.
         fields: Schemas of the form's fields next to the image; None where only JSON is accepted.
         form_example: Values of these fields.
+
+    Returns:
+        What a route takes as `openapi_extra`.
     """
     content: dict[str, Any] = {}
     if model is not None:

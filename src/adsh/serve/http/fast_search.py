@@ -25,7 +25,13 @@ class FastSearch:
         self._app, self._service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
+        """Answer a search, or pass the request on.
+
+        Args:
+            scope: What ASGI says of the request.
+            receive: Returns the next message of its body.
+            send: Sends a message of the answer.
+        """
         if scope["type"] != "http" or scope["path"] != PATH or scope["method"] != "POST" or not _is_json(scope):
             await self._app(scope, receive, send)
             return

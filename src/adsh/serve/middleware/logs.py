@@ -56,7 +56,14 @@ def log_as_json() -> None:
 
 
 class RequestLog:
-    """Gives each request an id and its answer headers; counts and logs it; answers 500 for uncaught errors."""
+    """Give each request an id and its answer headers; count and log it; answer 500 for uncaught errors.
+
+    Args:
+        app: What handles the request.
+        metrics: The counters.
+        write: Takes the values of a line of the log; None for no log.
+        headers: Added to every answer.
+    """
 
     def __init__(
         self, app: ASGIApp, metrics: Metrics, write: Write | None, headers: Sequence[tuple[bytes, bytes]]
@@ -64,7 +71,13 @@ class RequestLog:
         self._app, self._metrics, self._write, self._headers = app, metrics, write, headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
+        """Handle one request, and log it when it is answered.
+
+        Args:
+            scope: What ASGI says of the request.
+            receive: Returns the next message of its body.
+            send: Sends a message of the answer.
+        """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -65,6 +65,12 @@ class Guard:
     Without a token, a local service answers only requests for names of this machine: otherwise any web page could reach
     it through a domain name that resolves to this machine. Requests that a proxy forwarded are refused too, since they
     come from other machines whatever their Host header says.
+
+    Args:
+        app: What handles a request that is accepted.
+        limits: The largest body, and the longest time.
+        token: What requests must carry; None for no token.
+        only_local: Without a token, answer only requests for names of this machine.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, token: str | None, *, only_local: bool) -> None:
@@ -73,7 +79,13 @@ class Guard:
         self._only_local = only_local and token is None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
+        """Handle one request, or answer why it is refused.
+
+        Args:
+            scope: What ASGI says of the request.
+            receive: Returns the next message of its body.
+            send: Sends a message of the answer.
+        """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
