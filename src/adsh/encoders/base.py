@@ -50,6 +50,9 @@ def open_encoder(folder: Path, runtime: str = "torch", device: str | None = None
         runtime: "torch" or "onnx".
         device: Where torch runs the network; onnxruntime always uses the CPU.
 
+    Returns:
+        The encoder; `close` frees it.
+
     Raises:
         InputError: The runtime is unknown, or `device` does not go with it.
         MissingExtraError: A package of the runtime is not installed.

@@ -41,20 +41,18 @@ def measure(cell: Cell, data: ExperimentData) -> Record:
 class Runner:
     """Run cells that have no record, and store the records.
 
+    Args:
+        config: The configuration of the experiments.
+        out: The folder of the records.
+        jobs: How many cells to run in parallel, each in a process of its own.
+        on_cell: Called at the start and after every cell.
+
     Attributes:
         ran: How many cells were run.
         failed: The cells that failed, each with the reason.
     """
 
     def __init__(self, config: ExperimentConfig, out: Path, jobs: int = 1, on_cell: OnCell | None = None) -> None:
-        """Create a runner.
-
-        Args:
-            config: The configuration of the experiments.
-            out: The folder of the records.
-            jobs: How many cells to run in parallel, each in a process of its own.
-            on_cell: Called at the start and after every cell.
-        """
         self.config, self.out, self.store, self.jobs = config, out, ResultStore(out), jobs
         self.ran, self.failed = 0, dict[str, str]()
         self._notify = on_cell or (lambda finished, total, cell: None)

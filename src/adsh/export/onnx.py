@@ -62,6 +62,9 @@ def export(folder: str | Path, out: str | Path, *, format: str = "onnx", network
         format: "onnx".
         network: The module that the model was fitted with, if that was the user's own.
 
+    Returns:
+        What was written, and how long it took.
+
     Raises:
         InputError: The method's hash function cannot be exported.
         ExportError: The exported graph does not agree with the model.

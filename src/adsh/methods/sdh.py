@@ -133,7 +133,16 @@ def _gram(B: Signs) -> Doubles:
 
 
 def _cross(B: Signs, labels: LabelSets, hot: Doubles) -> Doubles:
-    """Return (c, L) B'Y, for `B`, `labels` and `hot` as in `SDH._classify`."""
+    """Return B'Y, summed by label set.
+
+    Args:
+        B: (n, c) the codes.
+        labels: Of the points.
+        hot: As for `SDH._classify`.
+
+    Returns:
+        (c, L) B'Y.
+    """
     return sum_by(labels.ids, B.astype(np.float64), labels.set_count).T @ hot
 
 

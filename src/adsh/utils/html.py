@@ -14,6 +14,9 @@ def html_page(title: str, body: Iterable[str], style: str = "") -> str:
         title: The title and the heading, as plain text.
         body: HTML that follows the heading; empty strings are left out.
         style: CSS that is added to the common style sheet.
+
+    Returns:
+        The page as HTML.
     """
     common = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
     parts = [

@@ -48,7 +48,13 @@ class ProgressLine:
         self._started, self._resumed = time.monotonic(), done
 
     def __call__(self, done: int, total: int, text: str = "") -> None:
-        """Show that `done` of `total` are done, and `text` after them."""
+        """Show how many are done.
+
+        Args:
+            done: How many are done.
+            total: Of how many.
+            text: Shown after the numbers.
+        """
         if not self._shown:
             return
         if self._bar is None and is_terminal(self._stream):
@@ -162,6 +168,15 @@ class Progress:
 
 
 def time_left(started: float, done: int, total: int) -> str:
-    """Return minutes and seconds at the pace so far; `started` is of time.monotonic."""
+    """Return the time left in minutes and seconds, at the pace so far.
+
+    Args:
+        started: When the work started, by time.monotonic.
+        done: How much of it is done; above 0.
+        total: How much there is.
+
+    Returns:
+        Such as 2:05.
+    """
     left = int((time.monotonic() - started) / done * (total - done))
     return f"{left // 60}:{left % 60:02d}"

@@ -27,7 +27,7 @@ SCENARIOS = {
     "unseen_unlabelled": "a class never seen, coded by the network",
 }
 
-_FRACTION = 12  # one in so many database items is new
+_FRACTION = 12  # one in this many database items is new
 
 
 def cells(config: ExperimentConfig) -> list[Cell]:
