@@ -64,6 +64,7 @@ ALIASES: set[str] = {
     "src/adsh/index/base.py: noted",
     "src/adsh/encoders/onnx.py: OnnxCoder",
     "src/adsh/experiments/cell.py: asking",
+    "src/adsh/learn/code_table.py: askers",
     "src/adsh/serve/middleware/head_limits.py: connection_made",  # the name is asyncio's
 }
 

@@ -48,6 +48,16 @@ def test_arrays_get_a_model_alone_unless_more_is_requested(arrays, tmp_path):
         adsh.train_and_index(arrays, tmp_path / "m", bits=8, outer=1)
 
 
+def test_a_run_is_resumed_or_repeated_without_giving_its_settings_again(arrays, tmp_path):
+    first = adsh.train_and_index(arrays, tmp_path / "m", bits=8, outer=1, seed=5)
+    again = adsh.train_and_index(out=tmp_path / "m", resume=True)
+    assert again.was_complete
+    assert (again.settings.bits, again.settings.seed) == (8, 5)
+    repeated = adsh.train_and_index(out=tmp_path / "other", config=tmp_path / "m" / "run.toml", seed=6)
+    assert (repeated.settings.bits, repeated.settings.seed) == (8, 6)
+    assert first.settings.source == repeated.settings.source
+
+
 def test_an_unknown_setting_is_refused_with_the_names_there_are(arrays):
     with pytest.raises(InputError, match="there is no setting 'bit': choose from source, .*bits"):
         adsh.train_and_index(arrays, bit=8)

@@ -181,6 +181,21 @@ def test_fresh_outputs_are_those_of_the_activation(blobs):
     assert torch.allclose(U, torch.nn.functional.softsign(network(points[omega])), atol=1e-6)
 
 
+def test_a_plain_function_and_earlier_names_are_taken_by_learn(blobs):
+    points, labels = torch.tensor(blobs[0]).float(), blobs[1]
+    recipe, weights, records = Recipe(samples=20, outer=2, inner=1), [], []
+    for options in (
+        {"loader": InMemory(points), "on_iteration": lambda state: records.append(len(state.history))},
+        {"feed": lambda indices: points[indices], "after_outer": lambda state: records.append(len(state.history))},
+    ):
+        torch.manual_seed(0)
+        network = torch.nn.Linear(8, 8)
+        learn(network, table=CodeTable(labels, 8), recipe=recipe, device=CPU, **options)
+        weights.append(network.weight.detach().clone())
+    assert torch.equal(*weights)
+    assert records == [1, 2, 1, 2]
+
+
 def test_batches_are_full_but_the_last_and_never_of_one():
     assert [len(b) for b in np.split(np.arange(2000), batch_cuts(2000, 64))] == [64] * 31 + [16]
     assert [len(b) for b in np.split(np.arange(129), batch_cuts(129, 64))] == [64, 65]

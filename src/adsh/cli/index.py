@@ -232,7 +232,10 @@ def copy(
             copied = copy_index(source, target, bar)
     except KeyboardInterrupt:
         raise Stopped("stopped; what was copied is kept: repeat the command to continue") from None
-    summary = {"from": shown(source), "to": shown(target), **asdict(copied), "seconds": round(copied.seconds, 2)}
+    summary = {
+        "from": shown(source), "to": shown(target), **asdict(copied), "seconds": round(copied.seconds, 2),
+        "added": copied.new, "skipped": copied.already,
+    }  # fmt: skip  # `new` and `already` are the former names
     if json:
         as_json(summary)
         return

@@ -164,3 +164,8 @@ class Items:
 def as_items(source: Any, what: str = "inputs") -> Items:
     """Return `source` as Items; Items pass through."""
     return source if isinstance(source, Items) else Items(source, what)
+
+
+def labels_of(items: Any, labels: Any) -> Any:
+    """Return the labels given or, where there are none, those of a dataset."""
+    return items.labels if labels is None and isinstance(items, Dataset) else labels

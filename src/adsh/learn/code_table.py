@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hamming.bits import check_bits
 from ..labels import LabelSets, smallest_unsigned
-from .outputs import Outputs, as_outputs
+from .outputs import Outputs, as_outputs, load_kernels
 from .rows import Rows, RowTable
 from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted
 from .sweep import sweep, zero_tolerance
@@ -328,7 +328,16 @@ class CodeTable:
         self._sample_rows = None
         return self._sample
 
+    def warm_up(self, m: int, device: Any) -> None:
+        """Load on a GPU what updates from m points will run there."""
+        load_kernels(m, self.bits, device)
+
     # The codes --------------------------------------------------------------------------------------
+
+    @property
+    def askers(self) -> int:
+        """The earlier name of `num_sampleable`."""
+        return self.num_sampleable
 
     @property
     def rows(self) -> Rows:

@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Dataset, Items, as_items
+from ..data import Items, as_items
 from ..data.fingerprint import Fingerprint, fingerprint
+from ..data.items import labels_of
 from ..errors import InputError, NotFittedError
 from ..hamming.bits import Codes, bytes_for, check_bits, pack
 from ..labels import LabelSets
@@ -110,9 +111,7 @@ class FeatureMethod(ABC):
         self._callbacks = CallbackList(Progress(self.progress), callback)
         check_bits(self.bits)
         rng = np.random.default_rng(check_seed(self.seed))
-        if labels is None and isinstance(Y, Dataset):
-            labels = Y.labels
-        items = as_items(Y, "Y")
+        items, labels = as_items(Y, "Y"), labels_of(Y, labels)
         chosen = np.arange(len(items)) if self.use_full_database else check_train(train, len(items))
         known = check_labels(labels, len(items), chosen, self.name) if self.needs_labels else None
         if known is not None:

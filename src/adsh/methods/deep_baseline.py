@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..data import Dataset, Items, as_items
+from ..data import Items, as_items
 from ..data.fingerprint import fingerprint
+from ..data.items import labels_of
 from ..hamming.bits import Codes
 from ..labels import LabelSets
 from ..learn import LearnedCodes
@@ -112,9 +113,7 @@ class DeepBaseline(DeepHash):
             The method itself.
         """
         self._check_params()
-        if labels is None and isinstance(Y, Dataset):
-            labels = Y.labels
-        items = as_items(Y, "Y")
+        items, labels = as_items(Y, "Y"), labels_of(Y, labels)
         chosen = np.arange(len(items)) if self.use_full_database else check_train(train, len(items))
         known = check_labels(labels, len(items), chosen, self.name)
         self._check_options()

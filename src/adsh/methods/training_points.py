@@ -72,6 +72,9 @@ class TrainingPoints:
             self._similar = SimilarityBlocks(self.label_sets, rows.device)
         return self._similar(rows, columns)
 
+    def warm_up(self, m: int, device: torch.device) -> None:
+        """Do nothing: the network's step is all that runs on a GPU."""
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what a checkpoint holds: the outputs."""
         return {"outputs": self.outputs.cpu().numpy()}

@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 from ..config import FROZEN_PREFIX
-from ..data import Dataset, Items, as_items
+from ..data import Items, as_items
 from ..data.fingerprint import Fingerprint, fingerprint, of_similarity
+from ..data.items import labels_of
 from ..errors import InputError
 from ..hamming.bits import Codes
 from ..labels import check_columns
@@ -138,10 +139,8 @@ class ADSH(DeepHash):
             The model itself.
         """
         self._check_params()
-        if labels is None and similarity is None and isinstance(Y, Dataset):
-            labels = Y.labels
-        if query_labels is None and similarity is None and isinstance(queries, Dataset):
-            query_labels = queries.labels
+        if similarity is None:
+            labels, query_labels = labels_of(Y, labels), labels_of(queries, query_labels)
         items = as_items(Y, "Y")
         query_items = items if queries is None else as_items(queries, "queries")
         if query_items.shape != items.shape:

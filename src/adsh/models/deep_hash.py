@@ -69,15 +69,10 @@ class DeepHash(FittedNetwork, Parameters, ABC):
     _new_labels: NewLabels | None = None  # what `code_for` needs, where the method has codes for labels
 
     def _train(self, data: FitData, options: FitOptions) -> None:
-        """Train a network together with the table of codes, and keep what was learned."""
-        fitting = Fitting(data, options, self.bits, int(self.seed))
-        fitting.choose(self.device, self.progress, lambda marks: self._checkpoints(options, data.recipe, marks))
+        """Train a network and the table of codes, and keep what was learned."""
+        fitting = Fitting(self, data, options)
         self.__dict__.pop("features_", None)  # of an earlier fit
-        result = fitting.run(
-            lambda: self._network(self.bits, data.items.shape, data.recipe, data.table),
-            self._make_gradient,
-            type(self).activation,
-        )
+        result = fitting.run()
         self.network_, self.device_, self.recipe_, self.history_ = (
             result.network, result.device, data.recipe, result.history,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -26,8 +26,8 @@ from ..train.checkpoint import Checkpoints
 from ..train.distributed import ProcessGroup
 from ..train.feature_cache import features_once
 from ..train.loop import Trainer
-from ..train.state import Activation, MakeGradient, Record, Table, TrainState
-from ..utils.device import choose_device, one_thread, threads_for
+from ..train.state import Activation, BatchGradient, Record, Table, TrainState
+from ..utils.device import DeviceChoice, choose_device, one_thread, threads_for
 from ..utils.progress import Progress
 from .inference import calibrate_and_check, describe_weights, encode
 from .network_state import check_target
@@ -78,67 +78,69 @@ class FitResult:
 
     network: nn.Module
     history: list[Record]
-    device: Any  # DeviceChoice
+    device: DeviceChoice
     codes: Codes | None  # of the items encoded after training
     features: NDArray[np.float32] | None  # that a frozen network computes of the database
     is_rank0: bool
+
+
+class Trainable(Protocol):
+    """What a fit needs of the model: see `DeepHash`, which every method with a network is."""
+
+    activation: ClassVar[Activation]  # what makes outputs of F(x)
+    bits: int
+    seed: int
+    device: str
+    progress: bool | str
+
+    def _network(self, bits: int, shape: tuple[int, ...], recipe: Recipe, table: Any) -> nn.Module:
+        """Build the network."""
+
+    def _make_gradient(self, table: Any, omega: Indices, gamma: float, device: torch.device) -> BatchGradient:
+        """Return the gradient of the loss."""
+
+    def _checkpoints(self, options: FitOptions, recipe: Recipe, data: Fingerprint) -> Checkpoints | None:
+        """Open the checkpoints; None where none are wanted."""
 
 
 class Fitting:
     """One fit: prepares the network and its inputs, runs the `Trainer`, and reports.
 
     Args:
+        model: what to fit.
         data: what to learn from.
         options: how to report, and what to write.
-        bits: the code length.
-        seed: of all random choices.
+
+    Raises:
+        InputError: this device or these processes cannot train it, or an item cannot be read.
     """
 
-    def __init__(self, data: FitData, options: FitOptions, bits: int, seed: int) -> None:
-        self.data, self.options, self.bits, self.seed = data, options, bits, seed
+    def __init__(self, model: Trainable, data: FitData, options: FitOptions) -> None:
+        self.model, self.data, self.options = model, data, options
         self.group = ProcessGroup.current(data.recipe.deterministic_shards)
-        self.checkpoints: Checkpoints | None = None
-        self._weights: str | None = None  # what the network starts from
-
-    def choose(self, device: str, progress: bool | str, store: Callable[[Fingerprint], Checkpoints | None]) -> None:
-        """Choose the device and open the checkpoints; refuse what cannot be trained.
-
-        Args:
-            device: "auto", "cpu", "cuda", …
-            progress: whether to show it: "auto", True or False.
-            store: opens the checkpoints, given the marks of the data; returns None where none are requested.
-        """
-        shown = Progress(progress if self.group.is_rank0 else False)
-        self.callbacks = CallbackList(shown, self.options.callback if self.group.is_rank0 else None)
-        choice = choose_device(device)
+        progress = Progress(model.progress if self.group.is_rank0 else False)
+        self.callbacks = CallbackList(progress, options.callback if self.group.is_rank0 else None)
+        choice = choose_device(model.device)
         self.device = replace(choice, device=self.group.device(choice.device))
-        shards = self.data.recipe.deterministic_shards
+        shards = data.recipe.deterministic_shards
         if shards > 1 and self.device.device.type != "cpu":
             raise InputError(f"deterministic_shards={shards} on {self.device.device}: give device cpu, or leave it out")
         problem = "the processes were given different data: every host needs the same"
-        self.group.assert_equal_across_ranks(self.data.fingerprint, problem)
-        self.checkpoints = store({**self.data.fingerprint, **self.data.table.marks})
-        if self.data.encode_after is not None:
-            self.data.items.read_through(self.data.encode_after)  # report what cannot be read before training
+        self.group.assert_equal_across_ranks(data.fingerprint, problem)
+        self.checkpoints = model._checkpoints(options, data.recipe, {**data.fingerprint, **data.table.marks})
+        if data.encode_after is not None:
+            data.items.read_through(data.encode_after)  # report what cannot be read before training
+        self._weights: str | None = None  # what the network starts from
 
-    def run(self, build: Callable[[], nn.Module], make_gradient: MakeGradient, activation: Activation) -> FitResult:
-        """Train.
-
-        Args:
-            build: creates the network.
-            make_gradient: the loss.
-            activation: what makes outputs of F(x).
-
-        Returns:
-            What was learned.
-        """
+    def run(self) -> FitResult:
+        """Train, and return what was learned."""
         data, recipe, device = self.data, self.data.recipe, self.device.device
         with (
             torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
             one_thread(recipe.deterministic_shards > 1),
         ):
-            torch.manual_seed(self.seed)
-            network = build().to(device)
+            torch.manual_seed(int(self.model.seed))
+            network = self.model._network(self.model.bits, data.items.shape, recipe, data.table).to(device)
             trained: nn.Module = network.top if isinstance(network, Frozen) else network
             self._weights = describe_weights(network)
             self._check_space(network, trained)
@@ -147,10 +149,11 @@ class Fitting:
                 features = self._features(network)
                 query_items = as_items(features)
             loader = DeviceLoader(query_items, device)
-            calibrate_and_check(trained, loader, self.bits)
+            calibrate_and_check(trained, loader, self.model.bits)
             trainer = Trainer(
-                trained, loader, data.table, recipe, device, self.seed, augmentation(recipe, query_items.shape),
-                make_gradient, activation, self.group,
+                trained, loader, data.table, recipe, device, int(self.model.seed),
+                augmentation(recipe, query_items.shape), self.model._make_gradient, type(self.model).activation,
+                self.group,
             )  # fmt: skip
             with threads_for(trained, device), loader:
                 history = trainer.fit(on_start=self._on_start, on_iteration=self._on_iteration)
@@ -201,6 +204,7 @@ class Fitting:
         items = self.data.items
         return {
             "device": str(self.device), "items": "images" if len(items.shape) == 3 else "items", "points": len(items),
-            "rows": len(self.data.table.rows), "bits": self.bits, "done": done, "recipe": self.data.recipe.saved(),
-            "data": self.data.fingerprint, "weights": self._weights, "processes": self.group.size,
+            "rows": len(self.data.table.rows), "bits": self.model.bits, "done": done,
+            "recipe": self.data.recipe.saved(), "data": self.data.fingerprint, "weights": self._weights,
+            "processes": self.group.size,
         }  # fmt: skip

@@ -27,6 +27,7 @@ from ..data.fingerprint import fingerprint
 from ..errors import InputError
 from ..labels import LabelSets
 from ..networks import create_network
+from ..networks.traits import traits_of
 from ..train.feature_cache import FeatureFile, compute_features, feature_batches, sidecar, weights_fingerprint
 from ..utils.device import DeviceChoice, choose_device
 from ..utils.files import check_parent, replacing_file
@@ -112,7 +113,7 @@ def _build_network(name: str, shape: tuple[int, ...], weights: str | None) -> nn
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # random weights are the same when a run is resumed
         network = create_network(name, 1, shape, **({} if weights == "auto" else {"weights": weights}))
-    if len(shape) != 3 or not hasattr(network, "features"):
+    if len(shape) != 3 or traits_of(network).features is None:
         raise InputError(f"network {name!r} gives no features of items of shape {shape}: give images, and a network")
     return network
 

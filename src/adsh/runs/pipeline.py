@@ -79,7 +79,7 @@ class TrainingArtifacts:
 
 
 def train_and_index(
-    source: str | Path | TrainSettings,
+    source: str | Path | TrainSettings | None = None,
     out: str | Path | None = None,
     *,
     report: bool | None = None,
@@ -97,14 +97,16 @@ def train_and_index(
 
     Args:
         source: A named source (digits, cifar10, …), a folder with a sub-folder per class, a list of files (.csv, …) or
-            arrays (.npz, .npy); or the settings of a whole run.
+            arrays (.npz, .npy); or the settings of a whole run. With `resume` it may be left out: those of the run in
+            `out` are taken.
         out: The run's folder; by default SOURCE-BITSbits in the working directory.
         report: Evaluate the model on its queries and write OUT/report; None does so for images in files.
         index: Write OUT/index, of the database and the queries; None does so for images in files.
         resume: Continue from the last checkpoint, and write what is missing.
         overwrite: Replace what an earlier run left in `out`.
         progress: "auto" shows progress on a terminal only, True always, False never.
-        **settings: Any field of `TrainSettings`, named as the flags of `adsh train`: bits, network, protocol, seed, …
+        **settings: Any field of `TrainSettings`, named as the flags of `adsh train`: bits, network, protocol, seed, …;
+            `config` is a TOML file of a run, which the others take precedence over.
 
     Returns:
         The model, its evaluation, and the paths of what was written.
@@ -113,10 +115,7 @@ def train_and_index(
         InputError: A setting cannot be used, or an image cannot be read; nothing was trained.
         FolderError: `out` holds another run, and neither `resume` nor `overwrite` is given.
     """
-    if isinstance(source, TrainSettings):
-        run_settings = replace(source, **settings)
-    else:
-        run_settings = TrainSettings.of(source=str(source), **settings)
+    run_settings = _settings(source, None if out is None else Path(out), resume, settings)
     folder = default_out(run_settings) if out is None else Path(out)
     with closing(Progress.of(progress)) as display:
         with _process_group(run_settings.device) as group:
@@ -137,6 +136,17 @@ def train_and_index(
             if isinstance(problem, MissingExtraError):
                 raise
             raise IndexingInterrupted from None
+
+
+def _settings(
+    source: str | Path | TrainSettings | None, out: Path | None, resume: bool, given: dict[str, Any]
+) -> TrainSettings:
+    """Return the settings of a call, as `adsh train` takes them from its flags."""
+    if isinstance(source, TrainSettings):
+        return TrainSettings.of(**{**source.table(), **given})
+    config = given.pop("config", None)
+    values = given if source is None else {**given, "source": str(source)}
+    return TrainSettings.resolve(values, None if config is None else Path(config), out, resume=resume)
 
 
 def _process_group(device: str) -> AbstractContextManager[ProcessGroup]:

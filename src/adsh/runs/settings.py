@@ -137,18 +137,24 @@ class TrainSettings:
     def from_flags(
         cls, flags: Mapping[str, Any], config: Path | None, out: Path | None, *, resume: bool
     ) -> TrainSettings:
-        """Return the settings of a command.
+        """Return the settings of a command: those of its flags that are fields, resolved as `resolve` does."""
+        return cls.resolve({field.name: flags[field.name] for field in fields(cls)}, config, out, resume=resume)
+
+    @classmethod
+    def resolve(
+        cls, values: Mapping[str, Any], config: Path | None, out: Path | None, *, resume: bool
+    ) -> TrainSettings:
+        """Return the settings of a run.
 
         Args:
-            flags: Values by name, of which those that are fields are taken.
-            config: A TOML file of a run, which the flags take precedence over.
+            values: Fields by name; None leaves a field to the file, or to its default.
+            config: A TOML file of a run, which the values take precedence over.
             out: The run's folder.
             resume: Without `config`, take the settings of the run that is resumed, so that none need be given again.
 
         Returns:
-            The settings: the values of the flags, else those of the file, else the defaults.
+            The settings.
         """
-        values = {field.name: flags[field.name] for field in fields(cls)}
         if resume and config is None:
             path = find_file(out or default_out(cls.of(**values)), RUN)
             config = path if path.exists() else None

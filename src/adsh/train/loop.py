@@ -11,7 +11,7 @@ use the same loop, with a table and a gradient of their own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,11 +23,10 @@ from torch import Generator, Tensor, nn
 
 from ..config import Recipe
 from ..errors import InputError, TrainingError
-from ..learn.code_table import CodeTable
 from ..learn.objective import ObjectiveTerms
-from ..learn.outputs import load_kernels
 from ..learn.similarity import Indices
 from ..networks.class_lookup import split_scores
+from ..utils.earlier_names import accepts_earlier
 from .deterministic import shard_by_shard
 from .distributed import ProcessGroup
 from .forward import network_outputs
@@ -44,7 +43,7 @@ class Iteration:
     number: int  # w, from 0
     omega: Indices  # (m,) the sampled points
     order: Indices  # (m,) the order in which an epoch visits them
-    gradient: BatchGradient  # of the loss, at the present codes
+    gradient: BatchGradient | None  # of the loss, at the present codes; None where they have changed
     outputs: Tensor  # (m, c) U, as the mini-batches left it
     rng: np.random.Generator
     generator: Generator  # for augmentation, on the device
@@ -85,20 +84,14 @@ class Trainer:
         self.step.resume(len(state.history))
         self.group.broadcast_parameters(self.network, state.average)
         with closing(self.step):
-            set_up_seconds = self._warm_up()
+            self._warm_up()
             for w in range(len(state.history), self.recipe.outer):
                 iteration = self._sample(w)  # Omega
                 for epoch in range(self.recipe.inner):
                     self._run_epoch(iteration)  # Theta, with V fixed
-                    last = epoch == self.recipe.inner - 1
-                    if last or self.recipe.code_update_interval == "epoch":
+                    if epoch == self.recipe.inner - 1 or self.recipe.code_update_interval == "epoch":
                         self._update_codes(iteration)  # V, with Theta fixed: eq. (9)
-                        if not last:
-                            iteration.gradient = self._gradient(iteration.omega)
-                    if self.recipe.reshuffle:
-                        iteration.order = iteration.rng.permutation(self.m)
-                state.history.append(self._record(iteration, set_up_seconds))
-                set_up_seconds = 0.0
+                state.history.append(self._record(iteration))
                 if on_iteration:
                     on_iteration(state)
             self.step.finish()
@@ -134,10 +127,11 @@ class Trainer:
     def _gradient(self, omega: Indices) -> BatchGradient:
         return self.make_gradient(self.table, omega, self._gamma, self.device)
 
-    def _warm_up(self) -> float:
-        """Compile, capture and load kernels on a GPU, before the first iteration; return the seconds it took."""
+    def _warm_up(self) -> None:
+        """Compile, capture and load kernels on a GPU, before the first iteration."""
+        self._set_up_seconds = 0.0
         if self.device.type != "cuda":
-            return 0.0
+            return
         started = time.perf_counter()
         for size in dict.fromkeys(np.diff([0, *self._cuts, self.m]).tolist()):  # the usual one, and the last batch's
             share = self.group.share(size)
@@ -145,9 +139,8 @@ class Trainer:
             if self._augment is not None:
                 inputs = self._augment(inputs, Generator(self.device), share, size)
             self.step.warm_up(inputs, size)
-        if isinstance(self.table, CodeTable):
-            load_kernels(self.m, self.table.bits, self.device)
-        return time.perf_counter() - started
+        self.table.warm_up(self.m, self.device)
+        self._set_up_seconds = time.perf_counter() - started
 
     def _sample(self, w: int) -> Iteration:
         """Draw Omega, and everything random of outer iteration w, from (seed, w)."""
@@ -163,6 +156,8 @@ class Trainer:
 
     def _run_epoch(self, iteration: Iteration) -> None:
         """Pass once over Omega in mini-batches, each a step of the optimizer; keep their outputs as U."""
+        if iteration.gradient is None:
+            iteration.gradient = self._gradient(iteration.omega)
         omega: Any = iteration.omega
         self.network.train()
         positions = torch.as_tensor(iteration.order, device=self.device).tensor_split(self._cuts)  # one transfer
@@ -178,6 +173,8 @@ class Trainer:
                 inputs = self._augment(inputs, iteration.generator, self.group.share(size), size)
             iteration.outputs[at] = self.step(inputs, iteration.gradient[at], size)
             iteration.last_inputs = inputs
+        if self.recipe.reshuffle:
+            iteration.order = iteration.rng.permutation(self.m)
 
     def _update_codes(self, iteration: Iteration) -> None:
         """Update V by eq. (9), given U."""
@@ -189,6 +186,7 @@ class Trainer:
             iteration.objective = self.table.update(
                 iteration.omega, iteration.outputs, self._gamma, signed=self.recipe.use_sign_outputs
             )
+        iteration.gradient = None
         self.group.assert_equal_codes(self.table)
         iteration.code_seconds += time.perf_counter() - started
 
@@ -201,9 +199,10 @@ class Trainer:
         ]
         return self.group.gather(torch.cat(outputs), self.m)
 
-    def _record(self, iteration: Iteration, set_up_seconds: float) -> Record:
+    def _record(self, iteration: Iteration) -> Record:
         """Return the figures of a finished iteration."""
         seconds = time.perf_counter() - iteration.started
+        set_up_seconds, self._set_up_seconds = self._set_up_seconds, 0.0
         if iteration.number == self.recipe.outer - 1:  # what the last step did is in no outputs yet
             assert iteration.last_inputs is not None
             with torch.inference_mode(), torch.autocast(self.device.type, torch.bfloat16, enabled=self.step.bf16):
@@ -234,14 +233,38 @@ def batch_cuts(items: int, batch_size: int) -> list[int]:
     return cuts[:-1] if cuts and items - cuts[-1] == 1 else cuts
 
 
+class FunctionLoader:
+    """A plain function from indices to items, as a loader."""
+
+    on_device = False
+
+    def __init__(self, function: Callable[[Any], Tensor]) -> None:
+        self._function = function
+
+    def __call__(self, indices: Any) -> Tensor:
+        """Return the items at these indices."""
+        return self._function(indices)
+
+    def epoch(self, batches: Iterable[Any]) -> Iterator[Tensor]:
+        """Yield the items of each batch in turn."""
+        return map(self._function, batches)
+
+
+@accepts_earlier(feed="loader", slopes_of="make_gradient", resume="on_start", after_outer="on_iteration", world="group")
 def learn(
-    network: nn.Module, loader: Loader, table: Table, recipe: Recipe, *, device: torch.device, **options: Any
+    network: nn.Module,
+    loader: Loader | Callable[[Any], Tensor],
+    table: Table,
+    recipe: Recipe,
+    *,
+    device: torch.device,
+    **options: Any,
 ) -> list[Record]:
     """Train in one call: `Trainer(...).fit(...)`.
 
     Args:
         network: trained in place.
-        loader: gives the items by index.
+        loader: gives the items by index: a `DeviceLoader`, or a plain function.
         table: learned in place, a `CodeTable` for ADSH.
         recipe: the values of the run.
         device: where to train.
@@ -252,4 +275,5 @@ def learn(
         One record an outer iteration.
     """
     hooks = {name: options.pop(name) for name in ("on_start", "on_iteration") if name in options}
-    return Trainer(network, loader, table, recipe, device, **options).fit(**hooks)
+    source = loader if isinstance(loader, Loader) else FunctionLoader(loader)
+    return Trainer(network, source, table, recipe, device, **options).fit(**hooks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ Activation = Callable[[Tensor], Tensor]  # from F(x) to the outputs: tanh for AD
 Augment = Callable[[Tensor, Generator, slice, int], Tensor]  # images, generator, which rows of how many these are
 
 
+@runtime_checkable
 class Loader(Protocol):
     """Batches of items on the device: `data.loader.DeviceLoader`."""
 
@@ -49,6 +50,9 @@ class Table(Protocol):
     @property
     def rows(self) -> Sized:
         """The distinct rows."""
+
+    def warm_up(self, m: int, device: torch.device) -> None:
+        """Load on a GPU what updates from m points will run there."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that updates change."""
