@@ -77,7 +77,7 @@ def read(folder: Path) -> tuple[Path, About]:
 
 
 def is_export(folder: Path) -> bool:
-    """Whether `adsh export` wrote this folder."""
+    """Return whether `adsh export` wrote this folder."""
     return (find_whole(folder) / ABOUT).is_file()
 
 

@@ -59,7 +59,7 @@ class FeatureMethod(ABC):
     fingerprint_: Fingerprint  # of the data of the fit
     device_ = "cpu"
 
-    # What `models.protocol.HashModel` asks of every model
+    # What `models.protocol.HashModel` requires of every model
     has_bounded_outputs: ClassVar[bool] = False
     codes_labels: ClassVar[bool] = False
     keeps_checkpoints: ClassVar[bool] = False
@@ -193,12 +193,12 @@ class FeatureMethod(ABC):
 
     @property
     def num_distinct_codes(self) -> int:
-        """How many different codes the database has."""
+        """The number of distinct codes in the database."""
         return len(unique_rows(self.database_codes_)[0])
 
     @property
     def training_seconds(self) -> float:
-        """How long learning took, without encoding the database."""
+        """The seconds that learning took, without encoding the database."""
         return self.seconds_["codes"] + self.seconds_["hash function"]
 
     @property
@@ -255,7 +255,7 @@ class FeatureMethod(ABC):
         """Raise where an option is wrong, or the method cannot learn from this many points of this width."""
 
     def _rounds(self) -> int:
-        """How many rounds `_learn_codes` will record."""
+        """Return how many rounds `_learn_codes` will record."""
         return self.rounds
 
     def _record(self, objective: float, *, start: bool = False) -> None:

@@ -23,10 +23,10 @@ class HashFunction(Protocol):
         """The name of its class in a saved model."""
 
     def outputs(self, X: NDArray[np.float32]) -> Floats:
-        """(n, c) real outputs of (n, d) features."""
+        """Return (n, c) real outputs of (n, d) features."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All it has learned, to be saved; the class's `from_arrays` builds it again."""
+        """Return all that was learned, to be saved; `from_arrays` of the class restores it."""
 
 
 _CLASSES: dict[str, type[Linear] | type[Kernel] | type[Trees]] = {cls.kind: cls for cls in (Linear, Kernel, Trees)}

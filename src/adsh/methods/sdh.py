@@ -121,6 +121,19 @@ class SDH(FeatureMethod):
         return solve_ridge(_gram(B), _cross(B, labels, hot), self.classifier_penalty)
 
     def _objective(self, B: Signs, W: Doubles, P: Doubles, fitted: Floats, labels: LabelSets, hot: Doubles) -> float:
+        """Return the objective that the rounds minimize.
+
+        Args:
+            B: (n, c) the codes.
+            W: (c, L) the classifier.
+            P: (a, c) the hash function.
+            fitted: (n, c) Phi P.
+            labels: Of the points.
+            hot: As for `_classify`.
+
+        Returns:
+            The sum over all points, with the penalties.
+        """
         squares = float(labels.sizes @ hot.sum(axis=1))  # |Y|^2
         classifying = squares - 2 * float((W * _cross(B, labels, hot)).sum()) + float((W * (_gram(B) @ W)).sum())
         hashing = float(((B - fitted) ** 2).sum(dtype=np.float64)) + self.hash_penalty * float((P**2).sum())

@@ -71,6 +71,6 @@ def restore(folder: Path, config: dict[str, Any], **_: Any) -> FeatureMethod:
 
 
 def _full_name(method: FeatureMethod) -> str:
-    """The name that `adsh.methods.create` builds this variant by."""
+    """Return the name that `adsh.methods.create` builds this variant by."""
     name = f"{method.name}_d"
     return name if method.use_full_database and name in METHODS else method.name

@@ -110,13 +110,13 @@ class FittedNetwork:
 
     @property
     def num_distinct_codes(self) -> int:
-        """How many different codes the database has."""
+        """The number of distinct codes in the database."""
         self._check_fitted()
         return len(self.code_table_.count)
 
     @property
     def training_seconds(self) -> float:
-        """How long learning took, without encoding the database."""
+        """The seconds that learning took, without encoding the database."""
         return sum(record["seconds"] for record in self.history_)
 
     @property

@@ -104,11 +104,11 @@ class HashModel(Protocol):
 
     @property
     def num_distinct_codes(self) -> int:
-        """How many different codes the database has."""
+        """The number of distinct codes in the database."""
 
     @property
     def training_seconds(self) -> float:
-        """How long learning took, without encoding the database."""
+        """The seconds that learning took, without encoding the database."""
 
     @property
     def label_names_(self) -> dict[str, tuple[Any, ...]]:

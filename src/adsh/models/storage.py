@@ -83,5 +83,5 @@ def read_model(folder: Path, *, network: nn.Module | None = None, device: str | 
 
 
 def _describe(path: Path) -> dict[str, Any]:
-    """Size and SHA-256 of a file, as config.json holds them."""
+    """Return the size and SHA-256 of a file, as config.json holds them."""
     return {"bytes": path.stat().st_size, "sha256": digest(path)}

@@ -98,6 +98,13 @@ def _parse_config(folder: Path) -> Any:
 
 
 def _check_version(folder: Path, version: Any, newest: int) -> None:
+    """Raise unless this release reads the version.
+
+    Args:
+        folder: The model's folder, for the error.
+        version: As config.json has it.
+        newest: The newest version that is read.
+    """
     if not isinstance(version, int) or not 1 <= version <= newest:
         advice = "upgrade adsh" if isinstance(version, int) and version > newest else "save the model again"
         raise FolderError(

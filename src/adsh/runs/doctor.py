@@ -118,6 +118,16 @@ def self_test() -> Iterator[Step]:
 
 
 def _steps(items: np.ndarray, labels: np.ndarray, folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the steps of the self-test.
+
+    Args:
+        items: Features of well separated classes.
+        labels: The class of each item.
+        folder: Where the model and the index are written.
+
+    Yields:
+        What a step shows, and the function that runs it.
+    """
     from ..evaluate.metrics import mean_average_precision
     from ..index import open_index
     from ..models.adsh import ADSH, load

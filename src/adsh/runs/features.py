@@ -110,6 +110,19 @@ def plain_labels(labels: LabelSets) -> NDArray[Any]:
 
 
 def _build_network(name: str, shape: tuple[int, ...], weights: str | None) -> nn.Module:
+    """Build a network for images that computes features.
+
+    Args:
+        name: As `create_network` takes it.
+        shape: Of an item.
+        weights: As for `make_features`.
+
+    Returns:
+        The network.
+
+    Raises:
+        InputError: The items are no images, or the network has no features.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # random weights are the same when a run is resumed
         network = create_network(name, 1, shape, **({} if weights == "auto" else {"weights": weights}))

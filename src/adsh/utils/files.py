@@ -120,7 +120,7 @@ def replacing_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _take_over(previous: Path, folder: Path) -> None:
-    """Move into `folder` what only the previous one holds, and delete the rest of that."""
+    """Move into `folder` what only the previous folder holds, and delete the previous one."""
     for path in previous.iterdir():
         if not (folder / path.name).exists():
             path.rename(folder / path.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def is_absolute_path(value: object) -> bool:
-    """Whether a value is an absolute path of this machine."""
+    """Return whether a value is an absolute path of this machine."""
     return isinstance(value, str) and os.path.isabs(value)
 
 

@@ -56,7 +56,7 @@ def measure(cell: Cell, data: ExperimentData) -> Record:
 
 
 class _Trial:
-    """Trains and scores models of one cell on parts of the data."""
+    """Train and score models of one cell on parts of the data."""
 
     def __init__(self, cell: Cell, data: ExperimentData) -> None:
         self.cell, self.data, self.labels, self._items = cell, data, data.labels, data.inputs(cell)

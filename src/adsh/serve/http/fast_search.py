@@ -19,7 +19,7 @@ PATH = "/v1/search"
 
 
 class FastSearch:
-    """Answers searches by code and key, and passes everything else on."""
+    """Answer searches by code and key, and pass everything else on."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service

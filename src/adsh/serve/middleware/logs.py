@@ -38,7 +38,7 @@ def write_line(values: dict[str, Any]) -> None:
 
 
 class JsonHandler(logging.Handler):
-    """Writes the log of other libraries in the same form."""
+    """Write the log of other libraries in the same form."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
@@ -49,7 +49,7 @@ class JsonHandler(logging.Handler):
 
 
 def log_as_json() -> None:
-    """From now on, write what any library logs or warns of in the same form."""
+    """Write what any library logs or warns of in the same form from now on."""
     logging.captureWarnings(True)
     warnings.filterwarnings("ignore", module=r"PIL\.")  # about oddities of uploads: the answer says what matters
     logging.basicConfig(handlers=[JsonHandler()], level=logging.WARNING, force=True)
