@@ -94,13 +94,42 @@ class Trainable(Protocol):
     progress: bool | str
 
     def _network(self, bits: int, shape: tuple[int, ...], recipe: Recipe, table: Any) -> nn.Module:
-        """Build the network."""
+        """Build the network.
+
+        Args:
+            bits: The code length.
+            shape: Of an item.
+            recipe: The values of the training run.
+            table: What is learned together with the network.
+
+        Returns:
+            The network, on the CPU.
+        """
 
     def _make_gradient(self, table: Any, omega: Indices, gamma: float, device: torch.device) -> BatchGradient:
-        """Return the gradient of the loss."""
+        """Return the gradient of the loss for the sampled points.
+
+        Args:
+            table: What is learned together with the network.
+            omega: (m,) the sampled points.
+            gamma: The weight of |v_i - u_i|^2.
+            device: Where training runs.
+
+        Returns:
+            What computes the gradient of a batch from its outputs.
+        """
 
     def _checkpoints(self, options: FitOptions, recipe: Recipe, data: Fingerprint) -> Checkpoints | None:
-        """Open the checkpoints; None where none are wanted."""
+        """Open the checkpoints; None where none are requested.
+
+        Args:
+            options: Where checkpoints go, how often, and whether to resume.
+            recipe: As for `_network`.
+            data: The marks of the data.
+
+        Returns:
+            The store of checkpoints, or None.
+        """
 
 
 class Fitting:

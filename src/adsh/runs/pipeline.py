@@ -141,7 +141,17 @@ def train_and_index(
 def _settings(
     source: str | Path | TrainSettings | None, out: Path | None, resume: bool, given: dict[str, Any]
 ) -> TrainSettings:
-    """Return the settings of a call, as `adsh train` takes them from its flags."""
+    """Return the settings of a call, as `adsh train` takes them from its flags.
+
+    Args:
+        source: A source, the settings of a run, or None for the source of `config` or of the resumed run.
+        out: The run's folder; None for the default.
+        resume: Whether an earlier run is continued.
+        given: Other settings by name, and `config`, a TOML file of a run.
+
+    Returns:
+        The settings.
+    """
     if isinstance(source, TrainSettings):
         return TrainSettings.of(**{**source.table(), **given})
     config = given.pop("config", None)

@@ -137,7 +137,17 @@ class TrainSettings:
     def from_flags(
         cls, flags: Mapping[str, Any], config: Path | None, out: Path | None, *, resume: bool
     ) -> TrainSettings:
-        """Return the settings of a command: those of its flags that are fields, resolved as `resolve` does."""
+        """Return the settings of a command: those of its flags that are fields, resolved as `resolve` does.
+
+        Args:
+            flags: Values by name, all fields among them.
+            config: As for `resolve`.
+            out: As for `resolve`.
+            resume: As for `resolve`.
+
+        Returns:
+            The settings.
+        """
         return cls.resolve({field.name: flags[field.name] for field in fields(cls)}, config, out, resume=resume)
 
     @classmethod
