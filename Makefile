@@ -60,7 +60,7 @@ servers: $(VENV)/.servers  ## add Milvus for its tests (300 MB), which are skipp
 check: $(VENV)/.dev  ## lint, format check, words that should not return, and strict types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python tools/check_words.py
+	$(BIN)/python tools/check_words.py src tests tools benchmarks runs examples docs
 	$(BIN)/mypy
 
 format: $(VENV)/.dev  ## format and sort imports

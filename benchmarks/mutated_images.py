@@ -23,13 +23,13 @@ from serve import TOKEN, Server, make_codes, make_index, make_model
 sys.path.insert(0, str(record.ROOT))
 
 import numpy as np
-from tests.serve.mutations import mutated, pictures
+from tests.serve.mutations import mutated, valid_images
 
 from adsh.client import Client, ServiceError
 
 
 def main(count):
-    originals = pictures()
+    originals = valid_images()
     rng = np.random.default_rng(0)
     statuses, slowest, kinds = Counter(), 0.0, Counter()
     with tempfile.TemporaryDirectory(dir=".") as folder:

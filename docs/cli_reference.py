@@ -45,8 +45,8 @@ def section(context: Any) -> str:
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record and "--help" not in record[0]:
-            told, told_more = _default(" ".join(record[1].split()))
-            rows.append(f"| `{record[0]}` | {_cell(_escaped(told))} | {_cell(told_more)} |")
+            description, default = _default(" ".join(record[1].split()))
+            rows.append(f"| `{record[0]}` | {_cell(_escaped(description))} | {_cell(default)} |")
     table = ["| | what | default |", "| --- | --- | --- |", *rows] if rows else []
     shown = ["```text", usage, *([f"e.g.   {example}"] if example else []), "```"]
     return "\n\n".join(["\n".join(shown), *text, "\n".join(table)])

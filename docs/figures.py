@@ -152,7 +152,7 @@ def digits_run() -> tuple[NDArray[Any], list[NDArray[np.int8]], list[dict[str, f
         CodeTable(labels, BITS),
         recipe("modern", "mlp", outer=OUTER, samples=SAMPLES),
         device=torch.device("cpu"),
-        after_outer=lambda standing: codes.append(standing.table.dense().copy()),  # type: ignore[attr-defined]  # a CodeTable
+        after_outer=lambda state: codes.append(state.table.dense().copy()),  # type: ignore[attr-defined]  # a CodeTable
     )
     return labels, codes, history
 

@@ -1,6 +1,6 @@
 """What mkdocs does not do by itself: pages made from the code and the results, and links that leave docs/.
 
-<!-- made: cli -->        is replaced by what `MADE["cli"]` gives, when the site is built
+<!-- generated: cli -->   is replaced by what `GENERATED["cli"]` gives, when the site is built
 ../results/a.json         links to files beside docs/ lead to copies of them in the site
 """
 
@@ -21,7 +21,7 @@ import results_tables  # noqa: E402  # the same
 
 ROOT = HERE.parent
 COPIED = "files"  # where in the site they go
-_MARK = re.compile(r"<!-- made: (\w+) -->")
+_MARK = re.compile(r"<!-- generated: (\w+) -->")
 _LINK = re.compile(r"\]\((\.\./[^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -40,7 +40,7 @@ def decision_list() -> str:
     return "\n".join(f"- [{title}]({Path(path).name})" for title, path in decisions())
 
 
-MADE: dict[str, Callable[[], str]] = {
+GENERATED: dict[str, Callable[[], str]] = {
     "cli": cli_reference.markdown,
     "http": http_reference.markdown,
     "decisions": decision_list,
@@ -48,9 +48,9 @@ MADE: dict[str, Callable[[], str]] = {
 }
 
 
-def with_made(markdown: str) -> str:
+def with_generated(markdown: str) -> str:
     """The page with its marks replaced."""
-    return _MARK.sub(lambda found: MADE[found[1]](), markdown)
+    return _MARK.sub(lambda found: GENERATED[found[1]](), markdown)
 
 
 def leaving(markdown: str, page: Path) -> Iterator[tuple[str, Path]]:
@@ -83,7 +83,7 @@ def on_files(files: Any, config: Any) -> Any:
 
     for page in list(files.documentation_pages()):
         source = Path(page.abs_src_path)
-        for _, target in leaving(with_made(source.read_text(encoding="utf-8")), source):
+        for _, target in leaving(with_generated(source.read_text(encoding="utf-8")), source):
             to = place_of(target)
             if files.get_file_from_path(to) is None:
                 files.append(File.generated(config, to, abs_src_path=str(target)))
@@ -92,7 +92,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Puts in what is made, and turns links that leave docs/."""
-    markdown, source = with_made(markdown), Path(page.file.abs_src_path)
+    markdown, source = with_generated(markdown), Path(page.file.abs_src_path)
     up = "../" * page.file.src_uri.count("/")
     for written, target in set(leaving(markdown, source)):
         markdown = markdown.replace(f"]({written}", f"]({up}{place_of(target)}")

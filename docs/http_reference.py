@@ -31,8 +31,8 @@ def description() -> dict[str, Any]:
 
 def markdown() -> str:
     """A table of routes, then each with what it takes and answers, then the errors and the fields of all bodies."""
-    told = description()
-    routes = [(path, method, one) for path, some in told["paths"].items() for method, one in some.items()]
+    schema_document = description()
+    routes = [(path, method, one) for path, some in schema_document["paths"].items() for method, one in some.items()]
     table = ["| route | what |", "| --- | --- |"]
     table += [f"| `{m.upper()} {p}` | {_line(one['description']).split('. ')[0].rstrip('.')} |" for p, m, one in routes]
     errors = {
@@ -44,7 +44,7 @@ def markdown() -> str:
     meant = ["## Errors", "All have the same body, [ErrorAnswer](#erroranswer).", "| status | when |\n| --- | --- |"]
     meant[-1] += "".join(f"\n| {status} | {errors[status]} |" for status in sorted(errors))
     parts = ["\n".join(table), *(_route(p, m, one) for p, m, one in routes), *meant, "## Bodies"]
-    for name, schema in sorted(told["components"]["schemas"].items()):
+    for name, schema in sorted(schema_document["components"]["schemas"].items()):
         if schema.get("properties"):
             parts.append(f"### {name}\n\n{_line(schema.get('description', ''))}\n\n{_fields(schema)}")
     return "\n\n".join(parts)

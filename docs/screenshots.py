@@ -94,11 +94,11 @@ def draw_all(folder: Path) -> None:
         for kind, draw in KINDS.items():
             (folder / part / kind).mkdir(parents=True)
             for at in range(number):
-                picture(draw, rng).save(folder / part / kind / f"{at + 1:03}.png")
-    picture(flower, rng).save(folder / "garden.png")
+                draw_image(draw, rng).save(folder / part / kind / f"{at + 1:03}.png")
+    draw_image(flower, rng).save(folder / "garden.png")
 
 
-def picture(draw: Callable[[Image.Image, Rng], Image.Image], rng: Rng) -> Image.Image:
+def draw_image(draw: Callable[[Image.Image, Rng], Image.Image], rng: Rng) -> Image.Image:
     """Drawn large and made smaller, for soft edges."""
     canvas = Image.new("RGB", (SIDE * FINER, SIDE * FINER))
     return draw(canvas, rng).resize((SIDE, SIDE), Image.Resampling.LANCZOS)

@@ -19,7 +19,7 @@ from adsh.data import ResizedDataset, open_source
 folder = Path(tempfile.mkdtemp(prefix="adsh-images-"))
 digits = load_digits()
 for number in range(720):
-    kind = "asked" if number % 9 == 0 else "photos"
+    kind = "queries" if number % 9 == 0 else "photos"
     path = folder / kind / f"digit-{digits.target[number]}" / f"{number:04}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray((digits.images[number] * 15).astype(np.uint8)).save(path)
@@ -42,14 +42,14 @@ index.add(photos.keys, model.database_codes_, [{"class": key.split("/")[0]} for 
 
 # %%
 # Ask with pictures that were not there in training: the network codes them.
-asked = ResizedDataset(open_source(str(folder / "asked")), 16)
-found = index.search(model.encode(asked), k=5)
-for key, near in list(zip(asked.keys, found, strict=True))[::20]:
+queries = ResizedDataset(open_source(str(folder / "queries")), 16)
+found = index.search(model.encode(queries), k=5)
+for key, near in list(zip(queries.keys, found, strict=True))[::20]:
     print(f"{key} found {', '.join(near.keys)} at {near.distances.tolist()} bits")
 
 # %%
 # How much of what was found is of the right class?
-pairs = [(match.metadata["class"], key) for key, near in zip(asked.keys, found, strict=True) for match in near]
-print(f"{np.mean([key.startswith(name) for name, key in pairs]):.0%} of what was found is of the class asked for")
+pairs = [(match.metadata["class"], key) for key, near in zip(queries.keys, found, strict=True) for match in near]
+print(f"{np.mean([key.startswith(name) for name, key in pairs]):.0%} of what was found is of the class of the query")
 print(f"the model is in {folder / 'model'}, its index inside")
 index.close()

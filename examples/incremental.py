@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 import adsh
 
 pixels, digit = load_digits(return_X_y=True)
-asked, asked_digit = pixels[:97], digit[:97]
+queries, query_digits = pixels[:97], digit[:97]
 arrivals = {0: np.arange(97, 697)} | {day: np.arange(497, 697) + 200 * day for day in range(1, 6)}
 folder = Path(tempfile.mkdtemp(prefix="adsh-grows-"))
 
@@ -40,8 +40,8 @@ for day in range(1, 6):
     new = arrivals[day]
     with adsh.open_index(folder / "index", model=model) as index:  # refuses codes of another model
         index.add(keys_of(new), model.encode(pixels[new]), [{"day": day}] * len(new))
-    found = reader.search(model.encode(asked), k=10, where={"day": day})
-    right = [digit[int(key.split()[1])] == asked_digit[at] for at, near in enumerate(found) for key in near.keys]
+    found = reader.search(model.encode(queries), k=10, where={"day": day})
+    right = [digit[int(key.split()[1])] == query_digits[at] for at, near in enumerate(found) for key in near.keys]
     print(f"day {day}: {len(reader):,} items; of the day's own, {np.mean(right):.0%} found are right")
 
 # %%

@@ -33,18 +33,18 @@ print(
 # %%
 # Judge it. An item counts as found where it shares a tag with the query; NDCG asks how many it shares.
 table = np.array([[str(tag) in one for tag in range(6)] for one in tags], dtype=int)  # (n, 6), of 0 and 1
-judged = model.encode(pairs[:200]), model.database_codes_, table[:200], table[200:]
+evaluated = model.encode(pairs[:200]), model.database_codes_, table[:200], table[200:]
 by_chance = (table[:200] @ table[200:].T > 0).mean()
-print(f"MAP {metrics.mean_average_precision(*judged, bits=32, k=100):.3f}, where {by_chance:.3f} is chance")
-print(f"NDCG {metrics.ndcg_at(*judged, bits=32, k=100):.3f}")
+print(f"MAP {metrics.mean_average_precision(*evaluated, bits=32, k=100):.3f}, where {by_chance:.3f} is chance")
+print(f"NDCG {metrics.ndcg_at(*evaluated, bits=32, k=100):.3f}")
 
 # %%
 # Search by tags alone: `code_for` gives the code that training would give an item tagged so.
 with adsh.open_index(Path(tempfile.mkdtemp(), "pairs.index"), bits=32) as index:
     index.add([f"pair {at}" for at in range(200, 1500)], model.database_codes_, [{"tags": one} for one in tags[200:]])
-    for wanted in (["2", "5"], ["0"]):
-        near = index.search(model.code_for([wanted]), k=5)[0]
-        print(f"tagged {wanted}: {[match.metadata['tags'] for match in near]}")
+    for query_tags in (["2", "5"], ["0"]):
+        near = index.search(model.code_for([query_tags]), k=5)[0]
+        print(f"tagged {query_tags}: {[match.metadata['tags'] for match in near]}")
 
     # a filter on metadata goes with any search: here, those that are also tagged "4"
     near = index.search(model.encode(pairs[:1]), k=3, where={"tags": "4"})[0]

@@ -5,7 +5,7 @@ is also a plain HTTP request (docs/serve.md has each of them for curl).
 """
 
 # %%
-# A model and an index to serve: pictures of handwritten digits, 16 x 16 pixels.
+# A model and an index to serve: images of handwritten digits, 16 x 16 pixels.
 import atexit
 import io
 import subprocess
@@ -22,9 +22,9 @@ from adsh.client import Client, ServiceError
 
 digits = load_digits()
 small = (digits.images * 15).astype(np.uint8).repeat(2, axis=1).repeat(2, axis=2)  # (n, 16, 16)
-pictures = np.stack([small] * 3, axis=-1)  # (n, 16, 16, 3)
+images = np.stack([small] * 3, axis=-1)  # (n, 16, 16, 3)
 folder = Path(tempfile.mkdtemp(prefix="adsh-http-"))
-model = adsh.ADSH(bits=24, network="tiny", outer=5).fit(pictures[100:600], digits.target[100:600], save_to=folder / "m")
+model = adsh.ADSH(bits=24, network="tiny", outer=5).fit(images[100:600], digits.target[100:600], save_to=folder / "m")
 with adsh.open_index(folder / "m" / "index", bits=24, model=model) as index:
     classes = [{"class": str(label)} for label in digits.target[100:600]]
     index.add([f"digit {at}" for at in range(100, 600)], model.database_codes_, classes)
@@ -40,7 +40,7 @@ print(f"served: {client.info()['items']} items of {client.info()['bits']} bits")
 # %%
 # Ask with a picture: a path, or the bytes of a file.
 png = io.BytesIO()
-Image.fromarray(pictures[3]).save(png, "PNG")
+Image.fromarray(images[3]).save(png, "PNG")
 for match in client.search(png.getvalue(), k=3)["matches"]:
     print(f"a {digits.target[3]} found {match['key']}, a {match['metadata']['class']}, {match['distance']} bits away")
 

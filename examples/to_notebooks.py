@@ -23,19 +23,19 @@ def scripts() -> list[Path]:
 def notebook(script: Path) -> str:
     """A script as the JSON of a notebook, without outputs."""
     head, *parts = re.split(r"^# %%\n", script.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    told = _DOCSTRING.match(head)
-    assert told, f"{script} begins with no docstring"
-    title, _, rest = told[1].strip().partition("\n\n")
+    docstring = _DOCSTRING.match(head)
+    assert docstring, f"{script} begins with no docstring"
+    title, _, rest = docstring[1].strip().partition("\n\n")
     cells = [("markdown", f"# {title}\n\n{rest}")]
     for part in parts:
         comment = re.match(r"(?:#.*\n)*", part)
         assert comment
         text = re.sub(r"^# ?", "", comment[0], flags=re.MULTILINE)
         cells += [("markdown", text), ("code", part[comment.end() :])]
-    made = [_cell(at, kind, text.strip("\n")) for at, (kind, text) in enumerate(cells) if text.strip()]
+    notebook_cells = [_cell(at, kind, text.strip("\n")) for at, (kind, text) in enumerate(cells) if text.strip()]
     about = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    told_as = {"cells": made, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(told_as, indent=1, ensure_ascii=False) + "\n"
+    content = {"cells": notebook_cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def _cell(at: int, kind: str, text: str) -> dict[str, Any]:

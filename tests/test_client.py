@@ -14,17 +14,17 @@ from adsh.client import Client, ServiceError
 
 @pytest.fixture
 def answers():
-    """A server that answers with the status and body it is told, and notes what it was asked."""
-    told = {"status": 200, "body": b"{}", "asked": []}
+    """A server that answers with the status and body in `state`, and notes the requests."""
+    state = {"status": 200, "body": b"{}", "requests": []}
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            told["asked"].append(f"{self.command} {self.path}")
+            state["requests"].append(f"{self.command} {self.path}")
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            self.send_response(told["status"])
-            self.send_header("Content-Length", str(len(told["body"])))
+            self.send_response(state["status"])
+            self.send_header("Content-Length", str(len(state["body"])))
             self.end_headers()
-            self.wfile.write(told["body"])
+            self.wfile.write(state["body"])
 
         do_POST = do_PUT = do_DELETE = do_GET
 
@@ -34,13 +34,13 @@ def answers():
     with HTTPServer(("127.0.0.1", 0), Answer) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
-        told["url"] = f"http://127.0.0.1:{server.server_port}/below/"
-        yield told
+        state["url"] = f"http://127.0.0.1:{server.server_port}/below/"
+        yield state
         server.shutdown()
         thread.join()
 
 
-def test_what_cannot_be_asked_is_refused_before_anything_is_sent():
+def test_a_bad_request_is_refused_before_anything_is_sent():
     for address in ("127.0.0.1:8000", "ftp://there", "http://"):
         with pytest.raises(ValueError, match="is not the address of a service"):
             Client(address)
@@ -63,13 +63,13 @@ def test_keys_are_whole_in_the_address_and_404_is_an_answer(answers):
         assert client.remove("a/b c") is False
         assert client.ready() is False
     key = "/below/v1/items/a%2Fb%20c"
-    assert answers["asked"] == [
+    assert answers["requests"] == [
         "GET /below/v1/info", f"PUT {key}", f"GET {key}/image", f"GET {key}", f"DELETE {key}", "GET /below/readyz",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", [b"<html>a proxy", b"[]", b"{}"])
-def test_a_refusal_that_is_not_the_services_own_is_told_by_its_status(answers, body):
+def test_a_refusal_that_is_not_the_services_own_is_reported_by_its_status(answers, body):
     answers.update(status=502, body=body)
     with Client(answers["url"]) as client:
         for ask in (client.info, lambda: client.get("a"), lambda: client.remove("a")):

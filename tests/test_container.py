@@ -41,9 +41,9 @@ def test_every_install_is_pinned_and_torch_is_not_among_them():
     assert len(installs) == 2
     assert all("-c constraints.txt" in line for line in installs)
     assert "--no-deps" in installs[1]
-    pinned, wanted = named(ROOT / "constraints.txt"), named(ROOT / "requirements-serve.txt")
-    assert set(wanted) <= set(pinned)
-    assert "torch" not in wanted
+    pinned, required = named(ROOT / "constraints.txt"), named(ROOT / "requirements-serve.txt")
+    assert set(required) <= set(pinned)
+    assert "torch" not in required
 
 
 def test_the_container_runs_as_nobody_in_particular_and_is_reached_from_this_machine_alone():
@@ -60,10 +60,10 @@ def test_compose_runs_as_whoever_owns_the_index():
     """Opening an index needs to write to it, and what the host's user built is not user 10001's."""
     compose = (ROOT / "compose.yaml").read_text(encoding="utf-8")
     assert 'user: "${ADSH_USER:-10001:10001}"' in compose
-    told = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
-    assert "ADSH_USER=$(id -u):$(id -g) ADSH_TOKEN=" in told
-    assert "chown -R 10001:10001 serve/index" in told
-    assert "--read-only --tmpfs /tmp" in told
+    page = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    assert "ADSH_USER=$(id -u):$(id -g) ADSH_TOKEN=" in page
+    assert "chown -R 10001:10001 serve/index" in page
+    assert "--read-only --tmpfs /tmp" in page
     assert "tmpfs: [/tmp]" in compose
 
 

@@ -56,9 +56,13 @@ INSTEAD = {
     "patience": "timeout",
     "silence": "timeout",
     "meeting": "barrier, rendezvous",
+    "watcher": "listener, monitor",
+    "watchers": "listeners",
+    "ledger": "log, records",
+    "askable": "sampleable",
 }
 
-# Old public names, kept beside the new ones: "path under src: identifier".
+# Old public names, kept next to the new ones, and names that others chose: "path: identifier".
 ALIASES: set[str] = {
     "src/adsh/index/base.py: adopt",
     "src/adsh/index/base.py: noted",
@@ -66,6 +70,7 @@ ALIASES: set[str] = {
     "src/adsh/experiments/cell.py: asking",
     "src/adsh/learn/code_table.py: askers",
     "src/adsh/serve/middleware/head_limits.py: connection_made",  # the name is asyncio's
+    "benchmarks/serve.py: connection_made",  # the same
 }
 
 

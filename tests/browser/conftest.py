@@ -134,7 +134,9 @@ def visit(browser) -> Iterator[Callable[..., Any]]:
         page.set_default_timeout(15_000)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda said: problems.append(said.text) if "Security Policy" in said.text else None)
-        page.on("request", lambda asked: None if _own(asked.url, url) else problems.append(f"asked {asked.url}"))
+        page.on(
+            "request", lambda request: None if _own(request.url, url) else problems.append(f"requested {request.url}")
+        )
         page.goto(url)
         page.wait_for_selector(ready)
         return page
@@ -153,5 +155,5 @@ def until(page: Any, so: str | Callable[[], Any], argument: Any = None) -> None:
         page.wait_for_timeout(20)
 
 
-def _own(asked: str, url: str) -> bool:
-    return asked.startswith((url.partition("#")[0], "blob:", "data:"))
+def _own(requested_url: str, url: str) -> bool:
+    return requested_url.startswith((url.partition("#")[0], "blob:", "data:"))

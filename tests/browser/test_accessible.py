@@ -12,13 +12,13 @@ def serious(page) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe
 
     options = {"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}
-    told = []
+    violations = []
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         for broken in Axe().run(page, options=options).response["violations"]:
             if broken["impact"] in ("serious", "critical", "moderate"):
-                told += [f"{scheme}: {broken['id']}: {node['html'][:120]}" for node in broken["nodes"]]
-    return told
+                violations += [f"{scheme}: {broken['id']}: {node['html'][:120]}" for node in broken["nodes"]]
+    return violations
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])

@@ -79,7 +79,7 @@ def test_an_image_is_picked_by_keyboard(visit, shown, image_file):
     assert set(labels(page)[:10]) == {"square"}
 
 
-def test_bits_that_differ_are_marked_and_told(visit, shown, image_file):
+def test_bits_that_differ_are_marked_and_described(visit, shown, image_file):
     page = visit(shown.url)
     page.set_input_files("#file", image_file)
     found(page)
@@ -88,11 +88,11 @@ def test_bits_that_differ_are_marked_and_told(visit, shown, image_file):
     assert f"{int(bits, 2):06x}" == page.locator("#hex").inner_text()
     for card in page.locator("#results .card").all():
         distance = re.match(r"(\d+) bits? apart|same code", card.locator(".distance").inner_text())
-        told = card.locator(".strip").get_attribute("aria-label")
+        label = card.locator(".strip").get_attribute("aria-label")
         marked = card.locator("path.marked")
         bars = marked.get_attribute("d").count("M") if marked.count() else 0
         assert bars == int(distance[1] or 0)
-        assert told.startswith(f"differs in {bars} of 24 bits" if bars else "all 24 bits are the same")
+        assert label.startswith(f"differs in {bars} of 24 bits" if bars else "all 24 bits are the same")
 
 
 def test_a_result_is_searched_from_and_back_again(visit, shown, image_file):

@@ -70,7 +70,7 @@ def test_a_file_that_is_too_large_is_not_sent(visit, shown, tmp_path):
     page.get_by_text("larger than the 16 MiB that this service takes").wait_for()
 
 
-def test_the_token_is_asked_for_until_it_is_right(visit, shown, image_file):
+def test_the_token_is_requested_until_it_is_right(visit, shown, image_file):
     page = visit(shown.guarded, ready="dialog[open]")
     box = page.get_by_label("Token", exact=True)
     assert page.evaluate("document.activeElement.id") == "token-text"
@@ -97,7 +97,7 @@ def test_the_token_is_asked_for_until_it_is_right(visit, shown, image_file):
     assert not page.locator("dialog").is_visible()
 
 
-def test_a_server_that_is_gone_and_comes_back(visit, shown, image_file, tmp_path):
+def test_a_server_that_stops_and_comes_back(visit, shown, image_file, tmp_path):
     server = Process(shown.model, shown.model / "index", log=tmp_path / "log.jsonl")
     page = visit(server.url)
     assert page.locator(".none").count() == 12  # no --images: their names
@@ -113,14 +113,14 @@ def test_a_server_that_is_gone_and_comes_back(visit, shown, image_file, tmp_path
 NOTHING = {"code": "000000", "bits": 24, "ranking": "hamming", "reranked": False, "matches": []}
 
 
-def test_a_busy_server_is_asked_again(visit, shown, image_file):
+def test_a_busy_server_is_tried_again(visit, shown, image_file):
     page = visit(shown.url)
     refusal = {"detail": "64 images are waiting already: try again in a second"}
-    asked = []
+    requests = []
 
     def answer(route):
-        asked.append(route)
-        if len(asked) == 1:
+        requests.append(route)
+        if len(requests) == 1:
             route.fulfill(status=429, headers={"Retry-After": "1"}, body=json.dumps(refusal))
         else:
             route.continue_()
@@ -164,8 +164,8 @@ def test_an_empty_index_and_a_model_that_was_not_evaluated(visit, shown):
 
 def test_an_export_that_was_not_evaluated_says_how_to_get_the_figures(visit, shown):
     page = visit(shown.empty)
-    told = {**page.evaluate("fetch('v1/info').then((answer) => answer.json())"), "runtime": "onnx"}
-    page.route("**/v1/info", lambda route: route.fulfill(status=200, body=json.dumps(told)))
+    info = {**page.evaluate("fetch('v1/info').then((answer) => answer.json())"), "runtime": "onnx"}
+    page.route("**/v1/info", lambda route: route.fulfill(status=200, body=json.dumps(info)))
     page.reload()
     page.get_by_role("tab", name="How good is this model?").click()
     said = page.locator("#quality").inner_text()
@@ -176,9 +176,9 @@ def test_an_export_that_was_not_evaluated_says_how_to_get_the_figures(visit, sho
 
 STALLED = """
 const ask = window.fetch;
-let asked = 0;
+let searches = 0;
 window.fetch = (path, options) => {
-  if (path !== "v1/search" || asked++) return ask(path, options);
+  if (path !== "v1/search" || searches++) return ask(path, options);
   const json = () => new Promise((_, refuse) => options.signal.addEventListener("abort", () =>
     refuse(new DOMException("given up", "AbortError"))));
   return Promise.resolve({ ok: false, status: 422, headers: new Headers(), json });

@@ -17,19 +17,19 @@ import adsh as package
 TRAIN = ("train", "blobs.npz", "--bits", 12, "--outer", 4, "--out", "model")
 
 
-def test_a_model_is_trained_told_about_and_loaded(adsh, blob_file):
+def test_a_model_is_trained_described_and_loaded(adsh, blob_file):
     ended = adsh(*TRAIN)
     assert ended.status == 0
     assert ended.err == ""  # nothing animated, nothing at all, where it is no terminal
     assert "adsh evaluate model" in ended.out
     model = package.load("model")
     assert len(model.code_table_) == 270  # a tenth asks
-    told = adsh("info", "model", "--json").json
-    assert (told["bits"], told["network"], told["points"]) == (12, "mlp", 270)
+    summary = adsh("info", "model", "--json").json
+    assert (summary["bits"], summary["network"], summary["points"]) == (12, "mlp", 270)
     assert "270" in adsh("info", "model").out
 
 
-def test_the_run_is_beside_the_model_and_repeats_it(adsh, blob_file):
+def test_the_run_is_stored_with_the_model_and_repeats_it(adsh, blob_file):
     adsh(*TRAIN, "--seed", 3)
     run = tomllib.loads((blob_file.parent / "model/run.toml").read_text())
     assert run["train"]["source"] == str(blob_file)
@@ -43,7 +43,7 @@ def test_the_run_is_beside_the_model_and_repeats_it(adsh, blob_file):
 
 
 @pytest.mark.parametrize("method", ["adsh", "dpsh"])
-def test_compiling_can_be_asked_for_and_refused(adsh, blob_file, method):
+def test_compiling_can_be_turned_on_and_off(adsh, blob_file, method):
     for flag, mode in (("--compile", "reduce-overhead"), ("--no-compile", False)):
         assert adsh(*TRAIN, "--method", method, flag, "--overwrite").status == 0
         assert package.load("model").recipe_.compile == mode
@@ -68,15 +68,15 @@ def test_evaluation_is_on_the_split_of_the_run(adsh, blob_file, no_figures):
     adsh(*TRAIN)
     ended = adsh("evaluate", "model", "--json")
     assert ended.status == 0
-    told = ended.json
-    assert (told["queries"], told["database"], told["bits"]) == (30, 270, 12)
-    assert told["learned"]["map_expected"] > 0.95
-    assert told["about"]["protocol"] == "holdout"
+    summary = ended.json
+    assert (summary["queries"], summary["database"], summary["bits"]) == (30, 270, 12)
+    assert summary["learned"]["map_expected"] > 0.95
+    assert summary["about"]["protocol"] == "holdout"
     with np.load("model/split.npz") as split:
         assert not np.intersect1d(split["queries"], split["database"]).size
     assert (blob_file.parent / "model/report/report.html").exists()
     drawn = adsh("evaluate", "model", "--data", "blobs.npz", "--protocol", "holdout", "--out", "drawn", "--json").json
-    assert drawn["learned"] == told["learned"]
+    assert drawn["learned"] == summary["learned"]
     assert "codes as learned" in adsh("evaluate", "model").out
 
 
@@ -84,8 +84,8 @@ def test_reports_are_compared(adsh, blob_file, no_figures):
     for bits in (8, 12):
         adsh("train", "blobs.npz", "--bits", bits, "--outer", 2, "--out", f"m{bits}")
         adsh("evaluate", f"m{bits}")
-    told = adsh("compare", "m8/report", "m12/report", "--out", "both", "--json").json
-    assert [row["bits"] for row in told["rows"]] == ["8", "8", "12", "12"]
+    summary = adsh("compare", "m8/report", "m12/report", "--out", "both", "--json").json
+    assert [row["bits"] for row in summary["rows"]] == ["8", "8", "12", "12"]
     assert (blob_file.parent / "both/report.html").exists()
     assert "report  both" in adsh("compare", "m8/report", "m12/report", "--out", "both").out
 
@@ -126,10 +126,10 @@ def test_coding_by_ray_prints_what_a_program_reads_and_no_password(adsh, blob_fi
 def test_the_demo_learns_searches_and_writes_its_page(adsh, tmp_path):
     ended = adsh("demo", "--out", "demo", "--json")
     assert ended.status == 0
-    told = ended.json
-    assert told["map"]["learned"] >= 0.97
-    assert told["map"]["network"] >= 0.97
-    assert told["map"]["random_projections"] < 0.6
+    summary = ended.json
+    assert summary["map"]["learned"] >= 0.97
+    assert summary["map"]["network"] >= 0.97
+    assert summary["map"]["random_projections"] < 0.6
     page = (tmp_path / "demo/report.html").read_text()
     assert page.count("<img") >= 24 * 11  # eight queries, three codings, the query and its ten nearest
     assert "random projections" in page

@@ -18,7 +18,7 @@ def run(*arguments):
     return done
 
 
-def test_info_tells_what_a_source_holds(tmp_path):
+def test_info_shows_what_a_source_holds(tmp_path):
     text = run("info", "digits").output
     for line in (
         "items         1,797",
@@ -28,9 +28,9 @@ def test_info_tells_what_a_source_holds(tmp_path):
         "duplicates    0",
     ):
         assert line in text
-    told = json.loads(run("info", "digits", "--json", "--sheet", tmp_path / "sheet.png").stdout)
-    assert {"items", "classes", "label_sets", "similar_rate", "duplicates"} <= told.keys()
-    with Image.open(told["sheet"]) as image:
+    summary = json.loads(run("info", "digits", "--json", "--sheet", tmp_path / "sheet.png").stdout)
+    assert {"items", "classes", "label_sets", "similar_rate", "duplicates"} <= summary.keys()
+    with Image.open(summary["sheet"]) as image:
         assert image.size[0] > 500
 
 
@@ -38,8 +38,8 @@ def test_info_takes_arrays_with_and_without_labels(tmp_path):
     np.save(tmp_path / "f.npy", np.zeros((4, 3)))
     np.save(tmp_path / "y.npy", np.array([0, 0, 1, 1]))
     assert re.search(r"similar rate +none", run("info", tmp_path / "f.npy").output)
-    told = json.loads(run("info", tmp_path / "f.npy", "--labels", tmp_path / "y.npy", "--json").stdout)
-    assert (told["similar_rate"], told["duplicates"]) == (pytest.approx(1 / 3), 3)
+    summary = json.loads(run("info", tmp_path / "f.npy", "--labels", tmp_path / "y.npy", "--json").stdout)
+    assert (summary["similar_rate"], summary["duplicates"]) == (pytest.approx(1 / 3), 3)
 
 
 def test_info_lists_every_file_that_cannot_be_read(tmp_path):
@@ -53,20 +53,20 @@ def test_info_lists_every_file_that_cannot_be_read(tmp_path):
     assert re.search(
         r"items +2\n.*unreadable +2\n +a/2.png: .*\n +b/3.png: ", run("info", tmp_path, "--skip-bad").output, re.S
     )
-    told = json.loads(run("info", tmp_path, "--skip-bad", "--json").stdout)
-    assert [one["key"] for one in told["bad"]] == ["a/2.png", "b/3.png"]
+    summary = json.loads(run("info", tmp_path, "--skip-bad", "--json").stdout)
+    assert [one["key"] for one in summary["bad"]] == ["a/2.png", "b/3.png"]
 
 
 def test_get_downloads_into_the_root_or_the_folder_of_all(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(get_cifar10, "get_cifar10", lambda root, progress: asked.append(root) or root / "archive")
+    roots = []
+    monkeypatch.setattr(get_cifar10, "get_cifar10", lambda root, progress: roots.append(root) or root / "archive")
     monkeypatch.setenv("ADSH_DATA", str(tmp_path))
     assert str(tmp_path / "cifar10" / "archive") in run("get", "cifar10").output
     assert json.loads(run("get", "cifar10", "--root", tmp_path, "--json").stdout)["path"] == str(tmp_path / "archive")
-    assert asked == [tmp_path / "cifar10", tmp_path]
+    assert roots == [tmp_path / "cifar10", tmp_path]
 
 
-def test_what_cannot_be_had_is_told(tmp_path, monkeypatch):
+def test_what_is_not_available_is_reported(tmp_path, monkeypatch):
     monkeypatch.delenv("ADSH_DATA", raising=False)
     with pytest.raises(InputError, match="only cifar10 can"):
         run("get", "imagenet")

@@ -133,7 +133,7 @@ def test_no_process_outlives_the_one_that_started_it(blob_file):
     wait_for(lambda: not any(running(pid) for pid in others.values()))
 
 
-def test_a_mistake_is_told_once(blob_file):
+def test_a_mistake_is_reported_once(blob_file):
     run = process(*train("model", "--processes", 2, "--samples", 1), folder=blob_file.parent)
     out, err = run.communicate(timeout=SOON)
     assert run.returncode == 2

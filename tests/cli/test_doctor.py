@@ -30,12 +30,12 @@ def test_every_extra_of_a_user_is_known():
     assert extras - set(doctor.EXTRAS) <= {"dev", "docs", "milvus-test", "mutants"}  # those of who works on adsh itself
 
 
-def test_data_folders_are_told(adsh, monkeypatch, tmp_path):
+def test_data_folders_are_reported(adsh, monkeypatch, tmp_path):
     (tmp_path / "cifar10").mkdir()
     monkeypatch.setenv("ADSH_DATA", str(tmp_path))
-    told = adsh("doctor", "--no-self-test", "--json").json["data"]
-    assert told["cifar10"] == str(tmp_path / "cifar10")
-    assert told["coco17"].startswith("nothing at ")
+    found = adsh("doctor", "--no-self-test", "--json").json["data"]
+    assert found["cifar10"] == str(tmp_path / "cifar10")
+    assert found["coco17"].startswith("nothing at ")
     monkeypatch.delenv("ADSH_DATA")
     assert "not set" in adsh("doctor", "--no-self-test").out
 

@@ -77,7 +77,7 @@ TRAIN = ("train", "blobs.npz", "--bits", 12, "--outer", 2, "--out", "model")
         (["demo", "--out", "text.npy"], "is a file"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_in_one_line(refused, tmp_path, arguments, said):
+def test_a_mistake_is_reported_in_one_line(refused, tmp_path, arguments, said):
     (tmp_path / "text.npy").write_text("not an array")
     (tmp_path / "photos.npz").write_text("")
     np.save(tmp_path / "bare.npy", np.zeros((10, 4)))
@@ -102,7 +102,7 @@ def test_a_trained_model_is_not_replaced_unasked(adsh, refused, blob_file):
     assert (blob_file.parent / "model/model.safetensors").read_bytes() != before
 
 
-def test_a_model_is_judged_only_on_the_database_it_learned(adsh, refused, blob_file):
+def test_a_model_is_evaluated_only_on_the_database_it_learned(adsh, refused, blob_file):
     adsh(*TRAIN)
     assert "not the one the model learned" in refused("evaluate", "model", "--split-seed", 5)
     assert "number of items" in refused("evaluate", "model", "--data", "digits", "--protocol", "holdout")
@@ -123,7 +123,7 @@ def test_a_missing_extra_is_named_with_its_command(refused, monkeypatch):
     assert "pip install 'adsh[baselines]'" in refused("train", "digits")
 
 
-def test_missing_tensorboard_is_told_before_training(refused, blob_file, monkeypatch):
+def test_missing_tensorboard_is_reported_before_training(refused, blob_file, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
@@ -132,7 +132,7 @@ def test_missing_tensorboard_is_told_before_training(refused, blob_file, monkeyp
 
 
 @pytest.mark.parametrize("wish", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_asked_to_stop_says_how_to_go_on(tmp_path, wish):
+def test_a_stopped_run_says_how_to_continue(tmp_path, wish):
     run = process("train", "digits", "--outer", 2000, "--checkpoint-every", 1, "--out", "my run", folder=tmp_path)
     deadline = time.monotonic() + 120
     while len(list(tmp_path.glob("my run/checkpoints/checkpoint-*"))) < 2 and time.monotonic() < deadline:
@@ -156,14 +156,14 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path):
     run.stderr.close()
 
 
-def test_points_without_a_label_do_not_ask_and_are_judged_as_such(adsh, tmp_path, blobs):
+def test_points_without_a_label_are_no_queries_and_are_evaluated_as_such(adsh, tmp_path, blobs):
     features, labels = blobs
     np.savez(tmp_path / "half.npz", features=features, labels=np.where(np.arange(300) % 2, labels, -1))
     assert adsh("train", "half.npz", "--bits", 12, "--outer", 2, "--out", "model").status == 0
-    told = adsh("evaluate", "model", "--json")
-    assert told.status == 0
-    assert told.json["queries"] == 15  # a tenth of the labelled
-    assert told.json["learned"]["map_expected"] > 0.9 * 135 / 285  # unlabelled items stand among the relevant
+    ended = adsh("evaluate", "model", "--json")
+    assert ended.status == 0
+    assert ended.json["queries"] == 15  # a tenth of the labelled
+    assert ended.json["learned"]["map_expected"] > 0.9 * 135 / 285  # unlabelled items stand among the relevant
 
 
 def test_copies_of_features_on_both_sides_are_refused(refused, tmp_path, blobs):
@@ -172,7 +172,7 @@ def test_copies_of_features_on_both_sides_are_refused(refused, tmp_path, blobs):
     assert "--drop-duplicates" in refused("train", "twice.npz", "--outer", 1, "--out", "model")
 
 
-def test_an_unfinished_run_is_told_from_a_folder_of_something_else(adsh, refused, blob_file):
+def test_an_unfinished_run_is_distinguished_from_a_folder_of_something_else(adsh, refused, blob_file):
     (blob_file.parent / "half").mkdir()
     (blob_file.parent / "half/run.toml").write_text("[train]\n")
     assert "adsh train --resume --out" in refused("info", "half")

@@ -26,10 +26,10 @@ def test_export_writes_a_folder_and_says_how_to_use_it(adsh, refused, trained):
     assert "outputs float32 (n, 8), codes uint8 (n, 1), features float32 (n, 8)" in done.out
     assert "outputs differ from the model's by at most" in done.out
     assert sorted(path.name for path in Path("m-onnx").iterdir()) == ["export.json", "model.onnx"]
-    told = adsh("export", trained, "--out", "other", "--format", "onnx", "--json").json
+    summary = adsh("export", trained, "--out", "other", "--format", "onnx", "--json").json
     written = json.loads(Path("other/export.json").read_text())
-    assert told["fingerprint"] == written["fingerprint"]
-    assert told["largest_difference"] < 1e-4
+    assert summary["fingerprint"] == written["fingerprint"]
+    assert summary["largest_difference"] < 1e-4
     assert written["pictures"] is None
     assert "is not empty: give a new or empty folder" in refused("export", trained)
 

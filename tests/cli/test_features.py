@@ -37,9 +37,9 @@ def expected(folder):
         return network.features(images.permute(0, 3, 1, 2).float().div(255)).numpy()
 
 
-def test_features_are_made_and_trained_on_without_another_word(adsh, folder):
-    told = adsh(*MAKE, "--json").json
-    assert (told["items"], told["width"], told["network"]) == (60, 256, "tiny")
+def test_features_are_computed_and_trained_on_without_another_option(adsh, folder):
+    summary = adsh(*MAKE, "--json").json
+    assert (summary["items"], summary["width"], summary["network"]) == (60, 256, "tiny")
     np.testing.assert_allclose(np.load("f.npy", mmap_mode="r"), expected(folder), rtol=1e-4, atol=1e-5)
     dataset = open_source("f.npy")
     assert list(dataset.keys) == list(open_source(folder).keys)
@@ -75,7 +75,7 @@ def test_a_stopped_run_goes_on_where_it_was(adsh, folder, monkeypatch):
     assert "60 of them computed before" in adsh(*MAKE).out
 
 
-def test_what_was_made_of_something_else_is_refused_with_the_difference(adsh, refused, folder):
+def test_features_of_something_else_are_refused_with_the_difference(adsh, refused, folder):
     adsh(*MAKE)
     assert "shape of items 10 x 10 x 3, not 12 x 12 x 3" in refused(*MAKE, "--size", 10)
     assert "network dsh_net, not tiny" in refused(
@@ -91,7 +91,7 @@ def test_what_was_made_of_something_else_is_refused_with_the_difference(adsh, re
     assert "nothing says of what data" in refused(*MAKE[:-1], "other.npy")
 
 
-def test_wrong_requests_are_told_in_one_line(adsh, refused, folder, blob_file):
+def test_wrong_requests_are_reported_in_one_line(adsh, refused, folder, blob_file):
     assert "takes features" in refused("features", "in", "--network", "mlp")
     assert "takes images" in refused("features", "blobs.npz", "--network", "tiny")
     assert "ends in .npy" in refused("features", "in", "--network", "tiny", "--out", "f.txt")
@@ -99,8 +99,8 @@ def test_wrong_requests_are_told_in_one_line(adsh, refused, folder, blob_file):
     assert "no weight file" in refused("features", "in", "--network", "alexnet", "--weights", "nowhere.pth")
     (folder / "a/03.png").write_text("no picture")
     assert "1 of 60 items cannot be read" in refused(*MAKE)
-    told = adsh(*MAKE, "--skip-bad", "--json").json
-    assert (told["items"], [one["key"] for one in told["unreadable"]]) == (59, ["a/03.png"])
+    summary = adsh(*MAKE, "--skip-bad", "--json").json
+    assert (summary["items"], [one["key"] for one in summary["unreadable"]]) == (59, ["a/03.png"])
     assert "a/03.png" in adsh(*MAKE, "--skip-bad").out
 
 
@@ -117,7 +117,7 @@ def test_labels_of_every_kind_survive(tmp_path):
     assert (held.classes, held.labels.names_of(int(held.labels.ids[0]))) == (("a", "b"), ("a", "b"))
 
 
-def test_a_full_disk_is_told_before_anything_is_made(refused, folder, monkeypatch):
+def test_a_full_disk_is_reported_before_anything_is_computed(refused, folder, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

@@ -46,7 +46,7 @@ def spoiled(photos):
     return photos
 
 
-def test_a_folder_is_trained_judged_and_coded(adsh, photos, no_figures):
+def test_a_folder_is_trained_on_evaluated_and_encoded(adsh, photos, no_figures):
     ended = adsh(*TRAIN, "--out", "m")
     assert ended.status == 0, ended.err
     assert ended.err == ""
@@ -54,10 +54,10 @@ def test_a_folder_is_trained_judged_and_coded(adsh, photos, no_figures):
     run = tomllib.loads((photos.parent / "m/run.toml").read_text())
     assert (run["train"]["size"], run["train"]["skip_bad"], run["train"]["cache"]) == (16, False, "ram")
     assert package.load("m").input_shape_ == (16, 16, 3)
-    judged = adsh("evaluate", "m", "--json").json
-    assert (judged["queries"], judged["database"]) == (6, 54)
+    evaluated = adsh("evaluate", "m", "--json").json
+    assert (evaluated["queries"], evaluated["database"]) == (6, 54)
     drawn = adsh("evaluate", "m", "--data", "photos", "--protocol", "holdout", "--out", "r", "--json").json
-    assert drawn["learned"] == judged["learned"]
+    assert drawn["learned"] == evaluated["learned"]
     assert adsh("encode", "m", "photos", "--json").json["items"] == 60
     with np.load("codes.npz") as held:
         assert held["keys"][0] == "cat/00.jpg"
@@ -73,7 +73,7 @@ def test_broken_files_stop_it_before_training_with_the_list(adsh, refused, spoil
     assert not (spoiled.parent / "m").exists()
 
 
-def test_broken_files_are_left_out_where_asked_and_listed_everywhere(adsh, refused, spoiled, no_figures):
+def test_broken_files_are_left_out_on_request_and_listed_everywhere(adsh, refused, spoiled, no_figures):
     ended = adsh(*TRAIN, "--skip-bad", "--out", "m")
     assert ended.status == 0, ended.err
     assert "4 of them cannot be read and are left out" in ended.out
@@ -123,8 +123,8 @@ def test_an_image_on_both_sides_is_refused_even_under_another_name(adsh, refused
 def test_duplicates_in_the_database_are_counted(adsh, photos):
     for name in ("cat/00.jpg", "cat/02.jpg"):
         (photos / name.replace(".jpg", "-copy.jpg")).write_bytes((photos / name).read_bytes())
-    told = adsh(*TRAIN, "--protocol", "all", "--out", "m", "--json").json
-    assert told["read"]["duplicates"] == 2
+    summary = adsh(*TRAIN, "--protocol", "all", "--out", "m", "--json").json
+    assert summary["read"]["duplicates"] == 2
     assert "2 duplicates in the database" in adsh(*TRAIN, "--protocol", "all", "--out", "n").out
 
 
@@ -135,7 +135,7 @@ def test_the_default_size_is_what_the_network_works_on(adsh, photos):
     assert package.load("t").input_shape_ == (64, 64, 3)
 
 
-def test_wrong_requests_are_told_in_one_line(refused, photos, blob_file):
+def test_wrong_requests_are_reported_in_one_line(refused, photos, blob_file):
     assert "takes features, but photos holds images" in refused("train", "photos", "--network", "mlp", "--out", "m")
     assert "such as 8GB" in refused(*TRAIN, "--cache-size", "much", "--out", "m")
     assert "workers=-1" in refused(*TRAIN, "--workers", -1, "--out", "m")

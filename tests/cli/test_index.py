@@ -15,7 +15,7 @@ QUICK = ("--no-report", "--no-index")
 TRAIN = ("train", "photos", "--network", "tiny", "--bits", 8, "--outer", 1, "--size", 16, "--no-report", "--out", "m")
 
 
-def picture(kind: int, seed: int) -> np.ndarray:
+def image_of_kind(kind: int, seed: int) -> np.ndarray:
     image = random_images(1, 20 + seed % 9, 30 - seed % 7, seed=seed)[0] // 3
     return (image + 150 * (kind == 1)).astype(np.uint8)
 
@@ -23,9 +23,9 @@ def picture(kind: int, seed: int) -> np.ndarray:
 @pytest.fixture
 def photos(tmp_path):
     for at in range(60):
-        save(tmp_path / "photos" / ("cat", "dog")[at % 2] / f"{at:02}.jpg", picture(at % 2, at), quality=90)
+        save(tmp_path / "photos" / ("cat", "dog")[at % 2] / f"{at:02}.jpg", image_of_kind(at % 2, at), quality=90)
     for at in range(60, 70):
-        save(tmp_path / "new" / ("cat", "dog")[at % 2] / f"{at:02}.jpg", picture(at % 2, at), quality=90)
+        save(tmp_path / "new" / ("cat", "dog")[at % 2] / f"{at:02}.jpg", image_of_kind(at % 2, at), quality=90)
     return tmp_path / "photos"
 
 
@@ -62,9 +62,9 @@ def test_build_puts_in_the_learned_codes_with_what_leads_back_to_the_images(adsh
     assert [item.key for item in items] == list(dataset.keys[:])
     assert b"".join(item.code for item in items) == model.database_codes_.tobytes()
     assert items[0].metadata == {"class": items[0].key.split("/")[0], "file": str(photos / items[0].key)}
-    told = adsh("index", "info", index, "--json").json
-    assert (told["items"], told["bits"], told["vector_dimensions"]) == (54, 12, 64)
-    assert told["model_folder"] == str(photos.parent / "m")
+    summary = adsh("index", "info", index, "--json").json
+    assert (summary["items"], summary["bits"], summary["vector_dimensions"]) == (54, 12, 64)
+    assert summary["model_folder"] == str(photos.parent / "m")
     assert "54 items" in adsh("index", "verify", index).out
 
 
@@ -95,44 +95,44 @@ def test_add_codes_new_items_by_the_network_or_by_their_labels_and_repeats_nothi
 def test_classes_that_were_never_trained_are_reported(adsh, index, tmp_path):
     assert adsh("index", "add", index, "new").err == ""
     (tmp_path / "new/dog").rename(tmp_path / "new/wolf")
-    told = adsh("index", "add", index, "new", "--prefix", "more/")
-    assert "note: the model was not trained on wolf: the codes of such items are poor" in told.err
+    ended = adsh("index", "add", index, "new", "--prefix", "more/")
+    assert "note: the model was not trained on wolf: the codes of such items are poor" in ended.err
     assert package.load("m").known_labels == ("cat", "dog")
 
 
 def test_taking_out_what_is_not_there_is_reported(adsh, index, refused):
     key = f"cat/{next(at for at in range(0, 60, 2) if package.open_index(index).get([f'cat/{at:02}.jpg'])[0]):02}.jpg"
-    told = adsh("index", "remove", index, key, "cat/one.jpg")
-    assert told.status == 0
-    assert "note: there is no item with the key cat/one.jpg; keys look like " in told.err
+    ended = adsh("index", "remove", index, key, "cat/one.jpg")
+    assert ended.status == 0
+    assert "note: there is no item with the key cat/one.jpg; keys look like " in ended.err
     assert "nothing was removed" in refused("index", "remove", index, "a", "b", "c", "d")
     assert "the key a, b, c and 1 more" in refused("index", "remove", index, "a", "b", "c", "d")
     assert adsh("index", "info", index, "--json").json["items"] == 53
 
 
 def test_what_finds_nothing_by_a_slip_is_reported(adsh, index, refused):
-    picture = "new/cat/60.jpg"
-    told = adsh("search", index, picture, "--where", "class=catt")
-    assert "0 found" in told.out
-    assert "no sampled item has class=catt: its values are cat, dog" in told.err
+    query = "new/cat/60.jpg"
+    ended = adsh("search", index, query, "--where", "class=catt")
+    assert "0 found" in ended.out
+    assert "no sampled item has class=catt: its values are cat, dog" in ended.err
     assert (
         "no sampled item has the field 'kind': the fields are class, file"
-        in adsh("search", index, picture, "--where", "kind=cat").err
+        in adsh("search", index, query, "--where", "kind=cat").err
     )
-    assert adsh("search", index, picture, "--where", "class=dog", "--where", "file=x").err.count("note:") == 1
-    assert "give the index first, adsh search i new/cat/60.jpg" in refused("search", picture, index)
-    assert f"give the index first, adsh search INDEX {picture} {picture}" in refused("search", picture, picture)
+    assert adsh("search", index, query, "--where", "class=dog", "--where", "file=x").err.count("note:") == 1
+    assert "give the index first, adsh search i new/cat/60.jpg" in refused("search", query, index)
+    assert f"give the index first, adsh search INDEX {query} {query}" in refused("search", query, query)
 
 
 def test_a_search_that_cannot_be_is_refused(adsh, index, refused):
-    picture = "new/cat/60.jpg"
+    query = "new/cat/60.jpg"
     assert 'ranking=\'far\' is unknown: choose "hamming" or "asymmetric"' in refused(
-        "search", index, picture, "--ranking", "far"
+        "search", index, query, "--ranking", "far"
     )
-    by_outputs = ("search", index, picture, "--radius", 2, "--ranking", "asymmetric")
+    by_outputs = ("search", index, query, "--radius", 2, "--ranking", "asymmetric")
     assert "a radius counts bits" in refused(*by_outputs)
     assert adsh("index", "build", "bare", "--model", "m", "--no-vectors").status == 0
-    assert "holds no vectors to order ties by" in refused("search", "bare", picture, "--rerank")
+    assert "holds no vectors to order ties by" in refused("search", "bare", query, "--rerank")
     assert "no.png does not exist" in refused("search", index, "no.png")
 
 
@@ -234,10 +234,10 @@ def test_wrong_commands_are_answered_in_one_line(adsh, index, refused, tmp_path)
 
 
 def test_a_key_of_another_folder_is_not_overwritten(adsh, index, refused, tmp_path):
-    save(tmp_path / "other/cat/00.jpg", picture(0, 99))
+    save(tmp_path / "other/cat/00.jpg", image_of_kind(0, 99))
     with package.open_index(index) as opened:
         key = next(iter(opened.keys()))
-    save(tmp_path / "other" / key, picture(0, 98))
+    save(tmp_path / "other" / key, image_of_kind(0, 98))
     assert "give --prefix TEXT" in refused("index", "add", index, "other")
     assert adsh("index", "add", index, "other", "--prefix", "other/").status == 0
 
@@ -273,8 +273,8 @@ def test_an_index_keeps_notes_and_gives_items_by_key(tmp_path):
 
 
 def test_a_folder_becomes_an_index_with_a_model_that_never_saw_it(adsh, index, tmp_path):
-    made = adsh("index", "add", "fresh", "new", "--model", "m", "--json").json
-    assert (made["items"], made["bits"]) == (10, 12)
+    created = adsh("index", "add", "fresh", "new", "--model", "m", "--json").json
+    assert (created["items"], created["bits"]) == (10, 12)
     assert len(adsh("search", "fresh", "new/cat/60.jpg", "-k", 2, "--json").json["queries"][0]["matches"]) == 2
     one = adsh("index", "add", "fresh", "photos/cat/00.jpg", "--json").json
     assert one["new"] == 1
@@ -293,7 +293,7 @@ def test_a_slip_in_a_field_is_reported_and_numbers_find_classes_of_that_name(ads
     slip = adsh("search", index, "photos/cat/00.jpg", "--where", "clas=cat")
     assert "no sampled item has the field 'clas': the fields are class, file" in slip.err
     for at in range(12):
-        save(tmp_path / "numbers" / str(at % 2) / f"{at}.png", picture(at % 2, at))
+        save(tmp_path / "numbers" / str(at % 2) / f"{at}.png", image_of_kind(at % 2, at))
     trained = adsh("train", "numbers", "--network", "tiny", "--bits", 8, "--outer", 1, "--no-report", "--out", "n")
     assert trained.status == 0, trained.err
     found = adsh("search", "n", "numbers/0/0.png", "-k", 99, "--where", "class=1", "--json").json["queries"][0]
@@ -310,7 +310,7 @@ def test_a_model_and_its_index_may_move_together(adsh, photos, tmp_path):
     assert adsh("search", "elsewhere", "photos/cat/00.jpg", "-k", 1).status == 0
 
 
-def test_a_stopped_ending_is_made_up_for_by_resume(adsh, photos, tmp_path, monkeypatch):
+def test_a_stopped_ending_is_completed_by_resume(adsh, photos, tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 

@@ -46,8 +46,12 @@ def test_an_index_on_a_server_is_used_like_a_folder(done, refused, photos):
     assert done("index", "add", uri, "new", "--json").json["new"] == 10
     assert done("index", "add", uri, "new", "--model", "m", "--json").json["already"] == 10
     assert "next" in done("index", "add", uri, "new").out
-    told = done("index", "info", uri, "--json").json
-    assert (told["items"], told["vector_dimensions"], told["model_folder"]) == (64, 64, str(photos.parent / "m"))
+    summary = done("index", "info", uri, "--json").json
+    assert (summary["items"], summary["vector_dimensions"], summary["model_folder"]) == (
+        64,
+        64,
+        str(photos.parent / "m"),
+    )
     found = done("search", uri, "new/cat/60.jpg", "-k", 5, "--html", "page.html", "--json").json
     assert found["queries"][0]["matches"][0]["key"] == "cat/60.jpg"
     assert QUOTED not in Path("page.html").read_text(encoding="utf-8")

@@ -20,17 +20,17 @@ def flags(name: str) -> tuple:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_trains(adsh, name):
-    told = adsh("train", "digits", "--method", name, "--bits", 8, *flags(name), "--json").json
-    assert told["model"] == f"digits-{name}-8bits"
-    assert (told["method"], told["bits"], told["points"]) == (name, 8, 1617)
+    summary = adsh("train", "digits", "--method", name, "--bits", 8, *flags(name), "--json").json
+    assert summary["model"] == f"digits-{name}-8bits"
+    assert (summary["method"], summary["bits"], summary["points"]) == (name, 8, 1617)
 
 
 @pytest.mark.parametrize("name", ["itq", "dsh_d"])
 def test_what_it_leaves_is_evaluated_encoded_shown_and_compared(adsh, tmp_path, name, no_figures):
     adsh("train", "digits", "--method", name, "--bits", 8, *flags(name), "--out", "m")
-    judged = adsh("evaluate", "m", "--json").json
-    assert judged["name"].startswith(f"{name}, ")
-    assert judged["learned"]["map_expected"] > 0.2
+    evaluated = adsh("evaluate", "m", "--json").json
+    assert evaluated["name"].startswith(f"{name}, ")
+    assert evaluated["learned"]["map_expected"] > 0.2
     assert adsh("encode", "m", "digits", "--out", "c.npy", "--json").json["items"] == 1797
     assert np.load(tmp_path / "c.npy").shape == (1797, 1)
     shown = adsh("info", "m", "--json").json
@@ -52,9 +52,9 @@ def test_a_run_is_repeated_by_its_own_file(adsh, tmp_path):
 def test_a_finished_one_is_left_alone_and_an_unfinished_one_starts_anew(adsh, refused):
     adsh("train", "digits", "--method", "lsh", "--bits", 8, "--out", "m")
     assert "holds a trained model" in refused("train", "digits", "--method", "lsh", "--bits", 8, "--out", "m")
-    told = adsh("train", "digits", "--method", "lsh", "--bits", 8, "--out", "m", "--resume", "--json").json
-    assert told["already_finished"]
-    assert told["was_complete"]
+    summary = adsh("train", "digits", "--method", "lsh", "--bits", 8, "--out", "m", "--resume", "--json").json
+    assert summary["already_finished"]
+    assert summary["was_complete"]
     assert "was trained with method lsh" in refused("train", "digits", "--method", "itq", "--out", "m", "--resume")
     assert "writes no checkpoints" in refused("train", "digits", "--method", "lsh", "--out", "new", "--resume")
 

@@ -111,9 +111,9 @@ def test_resuming_a_finished_run_says_so_and_changes_nothing(adsh, refused, stop
     before = (stopped / "model.safetensors").stat().st_mtime_ns
     assert adsh("train", "--resume", "--out", "model", "--json").json["already_finished"]
     assert (stopped / "model.safetensors").stat().st_mtime_ns == before
-    made = adsh("train", "--resume", "--out", "model", "--index").out
+    output = adsh("train", "--resume", "--out", "model", "--index").out
     items = adsh("index", "info", "model/index", "--json").json["items"]
-    assert f"model/index: {items} items\n" in made
+    assert f"model/index: {items} items\n" in output
     assert f"model/index: {items} items, indexed before" in adsh("train", "--resume", "--out", "model", "--index").out
     assert "bits 12, not 16" in refused("train", "--resume", "--out", "model", "--bits", 16)
 
@@ -174,7 +174,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(adsh, refused, blob_file, monk
     assert same_bytes(model, blob_file.parent / "whole")
 
 
-def test_too_little_space_is_told_before_training(refused, blob_file, monkeypatch):
+def test_too_little_space_is_reported_before_training(refused, blob_file, monkeypatch):
     import shutil
 
     usage = shutil.disk_usage(blob_file.parent)

@@ -42,10 +42,10 @@ def test_a_model_of_features_is_served_by_code_and_key(adsh, blob_file, tmp_path
     assert adsh("index", "build", "index", "--model", "m").status == 0
     service = open_service(Settings(tmp_path / "m", str(tmp_path / "index")))
     with TestClient(create_app(service), base_url="http://localhost") as api:
-        told = api.get("/v1/info").json()
-        assert told["takes_images"] is False
-        assert {"learned", "network"} <= set(told["evaluations"][0]["columns"])
-        assert 0 <= told["evaluations"][0]["columns"]["learned"]["map_expected"] <= 1
+        info = api.get("/v1/info").json()
+        assert info["takes_images"] is False
+        assert {"learned", "network"} <= set(info["evaluations"][0]["columns"])
+        assert 0 <= info["evaluations"][0]["columns"]["learned"]["map_expected"] <= 1
         assert len(api.post("/v1/search", json={"code": "a1b0", "k": 4}).json()["matches"]) == 4
         wrong = api.post("/v1/search", json={"code": "a1b1"})
         assert (wrong.status_code, "a 1 after its 12 bits" in wrong.json()["detail"]) == (422, True)

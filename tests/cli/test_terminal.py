@@ -20,13 +20,13 @@ class Terminal(io.StringIO):
 def terminal(monkeypatch):
     """Standard error, from the call on, is a terminal that keeps what it is sent."""
 
-    def made() -> Terminal:
+    def create() -> Terminal:
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("COLUMNS", "120")
         monkeypatch.setattr(sys, "stderr", Terminal())
         return sys.stderr
 
-    return made
+    return create
 
 
 def test_cells_of_an_experiment_are_a_bar_on_a_terminal_and_lines_elsewhere(terminal, monkeypatch, capsys):

@@ -28,19 +28,21 @@ class Server:
 
     def __init__(self):
         self.files = {"/file.bin": HELD}
-        self.asked: list[str | None] = []  # the Range of each request
+        self.ranges_requested: list[str | None] = []  # the Range of each request
         self.break_after: list[int] = []  # of the next answers: so many bytes come, and no more
         self.ranges = True
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                wanted = self.headers.get("Range")
-                outer.asked.append(wanted)
+                requested_range = self.headers.get("Range")
+                outer.ranges_requested.append(requested_range)
                 held = outer.files.get(self.path)
                 if held is None:
                     return self.send_error(404)
-                start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and outer.ranges else 0
+                start = (
+                    int(requested_range.removeprefix("bytes=").rstrip("-")) if requested_range and outer.ranges else 0
+                )
                 if start >= len(held):
                     return self.send_error(416)
                 self.send_response(206 if start else 200)
@@ -66,9 +68,9 @@ class Server:
 
 @pytest.fixture
 def server():
-    made = Server()
-    yield made
-    made.close()
+    started = Server()
+    yield started
+    started.close()
 
 
 def test_a_file_arrives_whole_with_its_progress(server, tmp_path):
@@ -78,14 +80,14 @@ def test_a_file_arrives_whole_with_its_progress(server, tmp_path):
     assert seen[-1] == (len(HELD), len(HELD))
     assert [entry.name for entry in path.parent.iterdir()] == ["file.bin"]
     fetch(f"{server.url}/file.bin", path, SHA256)
-    assert len(server.asked) == 1  # it was there
+    assert len(server.ranges_requested) == 1  # it was there
 
 
 def test_a_broken_download_goes_on_where_it_broke(server, tmp_path):
     server.break_after = [300_000, 200_000]
     path = fetch(f"{server.url}/file.bin", tmp_path / "file.bin", SHA256)
     assert path.read_bytes() == HELD
-    assert server.asked == [None, "bytes=300000-", "bytes=500000-"]
+    assert server.ranges_requested == [None, "bytes=300000-", "bytes=500000-"]
 
 
 def test_a_later_call_goes_on_with_what_an_earlier_one_left(server, tmp_path):
@@ -93,7 +95,7 @@ def test_a_later_call_goes_on_with_what_an_earlier_one_left(server, tmp_path):
     assert fetch(f"{server.url}/file.bin", tmp_path / "file.bin", SHA256).read_bytes() == HELD
     (tmp_path / "file.bin").rename(tmp_path / ".file.bin.part")  # all of it came, and then the machine stopped
     assert fetch(f"{server.url}/file.bin", tmp_path / "file.bin", SHA256).read_bytes() == HELD
-    assert server.asked == ["bytes=900000-", "bytes=1000000-"]
+    assert server.ranges_requested == ["bytes=900000-", "bytes=1000000-"]
 
 
 def test_a_server_without_ranges_sends_all_again(server, tmp_path):
@@ -105,7 +107,7 @@ def test_a_server_without_ranges_sends_all_again(server, tmp_path):
 def test_a_part_of_something_else_is_fetched_anew(server, tmp_path):
     (tmp_path / ".file.bin.part").write_bytes(b"x" * 900_000)
     assert fetch(f"{server.url}/file.bin", tmp_path / "file.bin", SHA256).read_bytes() == HELD
-    assert server.asked == ["bytes=900000-", None]
+    assert server.ranges_requested == ["bytes=900000-", None]
 
 
 def test_a_digest_that_does_not_match_is_refused_and_nothing_is_left(server, tmp_path):
@@ -139,7 +141,7 @@ def test_a_disk_that_fills_up_is_reported(server, tmp_path, monkeypatch):
         fetch(f"{server.url}/file.bin", tmp_path / "file.bin", SHA256)
 
 
-def test_a_folder_that_cannot_be_made_is_reported(server, tmp_path):
+def test_a_folder_that_cannot_be_created_is_reported(server, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderError, match="cannot write"):
         fetch(f"{server.url}/file.bin", tmp_path / "file" / "file.bin", SHA256)
@@ -190,9 +192,9 @@ def test_cifar10_comes_from_the_registry_where_the_archive_cannot_be_had(registr
     dataset = open_source("cifar10", root=tmp_path)
     assert np.array_equal(dataset.items, IMAGES)
     assert dataset.labels.ids.tolist() == LABELS.tolist()
-    asked = len(registry.asked)
+    count = len(registry.ranges_requested)
     assert get_cifar10.get_cifar10(tmp_path, url=f"{registry.url}/gone") == folder
-    assert len(registry.asked) == asked  # it was there
+    assert len(registry.ranges_requested) == count  # it was there
 
 
 def test_other_images_than_cifar10s_are_refused(registry, tmp_path, monkeypatch):

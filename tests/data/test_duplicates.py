@@ -74,7 +74,7 @@ def test_equal_bytes_of_another_shape_or_type_are_another_item():
     assert len(np.unique(found, axis=0)) == 4
 
 
-def test_digests_read_in_blocks_and_tell_how_far_they_are():
+def test_digests_read_in_blocks_and_report_progress():
     dataset, seen = ArrayDataset(np.arange(600.0)[:, None]), []
     found = digests(dataset, seen.append)
     assert found.shape == (600, 16)

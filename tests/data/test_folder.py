@@ -26,7 +26,7 @@ def test_sub_folders_are_classes_and_relative_paths_are_keys(tmp_path):
         assert np.array_equal(dataset[list(dataset.keys).index(key)], pixels)
 
 
-def test_images_beside_the_sub_folders_have_no_label(tmp_path):
+def test_images_next_to_the_sub_folders_have_no_label(tmp_path):
     save(tmp_path / "loose.png", random_images(1)[0])
     assert open_source(tmp_path).labels is None
     save(tmp_path / "cat" / "a.png", random_images(1)[0])

@@ -59,8 +59,8 @@ def test_missing_images_are_counted_reported_and_left_out(root):
         dataset = open_nuswide(root)
     assert (len(dataset), len(dataset.missing)) == (53, 4)
     with pytest.warns(AdshWarning, match="4 of 57"):
-        told = CliRunner().invoke(app, ["info", "nuswide", "--root", str(root), "--json"])
-    assert json.loads(told.stdout)["missing"] == 4
+        ended = CliRunner().invoke(app, ["info", "nuswide", "--root", str(root), "--json"])
+    assert json.loads(ended.stdout)["missing"] == 4
     assert dataset.classes == tuple(NAMES[60:])  # counted over the whole list
     assert np.array_equal(dataset[3], IMAGES[4])
 

@@ -74,7 +74,7 @@ def test_an_image_too_long_to_be_cut_is_one_that_cannot_be_read(folder):
     assert prepare(open_source(folder), 64, how="squash").bad == []
 
 
-def test_a_cache_on_disk_is_taken_up_again_and_made_anew_when_a_file_changes(spoiled, tmp_path, monkeypatch):
+def test_a_cache_on_disk_is_reused_and_rebuilt_when_a_file_changes(spoiled, tmp_path, monkeypatch):
     dataset, kept = open_source(spoiled), str(tmp_path / "cache")
     first = prepare(dataset, 16, cache=kept, skip_bad=True)
     with monkeypatch.context() as hidden:
@@ -122,7 +122,7 @@ def test_a_stopped_reading_leaves_no_thread(folder):
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("adsh")]
 
 
-def test_a_cache_that_is_damaged_is_made_anew(folder, tmp_path):
+def test_a_damaged_cache_is_rebuilt(folder, tmp_path):
     dataset, kept = open_source(folder), str(tmp_path / "cache")
     prepare(dataset, 16, cache=kept)
     (whole,) = (path for path in (tmp_path / "cache").iterdir() if path.is_dir())

@@ -22,18 +22,18 @@ def world(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("world")
     rng = np.random.default_rng(0)
 
-    def picture(name: str, path: Path) -> None:
+    def save_image(name: str, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         pixels = np.clip(np.array(COLOURS[name]) + rng.normal(0, 40, size=(40, 36, 3)), 0, 255)
         Image.fromarray(pixels.astype(np.uint8)).save(path)
 
     for name in COLOURS:
         for number in range(1, EACH + 1):
-            picture(name, folder / "photos" / name / f"{number:03}.jpg")
+            save_image(name, folder / "photos" / name / f"{number:03}.jpg")
         for number in (101, 102):
-            picture(name, folder / "new-photos" / name / f"{number}.jpg")
+            save_image(name, folder / "new-photos" / name / f"{number}.jpg")
     for query in ("cat.jpg", "a.jpg", "b.jpg"):
-        picture("cat", folder / query)
+        save_image("cat", folder / query)
     keys = [f"{name}/{number:03}.jpg" for name in COLOURS for number in range(1, EACH + 1)]
     rows = [f"photos/{key},{key[:3]},{2010 + at}" for at, key in enumerate(keys)]
     (folder / "photos.csv").write_text("\n".join(["path,label,year", *rows]) + "\n", encoding="utf-8")

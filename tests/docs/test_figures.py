@@ -18,8 +18,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 RUNS = json.loads((ROOT / "results/cifar10/summary.json").read_text(encoding="utf-8"))
 
 
-def values(figure: str, **wanted: Any) -> list[float]:
-    return [run[figure] for run in RUNS if all(run[name] == value for name, value in wanted.items())]
+def values(figure: str, **selection: Any) -> list[float]:
+    return [run[figure] for run in RUNS if all(run[name] == value for name, value in selection.items())]
 
 
 def short(value: float) -> str:
@@ -37,9 +37,9 @@ def shown(some: list[float]) -> str:
 def test_the_table_of_the_readme_is_that_of_the_results(row, figure):
     line = next(line for line in README.splitlines() if line.startswith(f"| **adsh, {row}"))
     cells = [cell.strip().replace("*", "") for cell in line.split("|")[2:-1]]
-    made = [values(figure, preset="modern", network="efficientnet_lite2", bits=bits) for bits in (12, 24, 32, 48)]
-    assert {len(some) for some in made} == {3}
-    assert cells == [shown(some) for some in made]
+    runs = [values(figure, preset="modern", network="efficientnet_lite2", bits=bits) for bits in (12, 24, 32, 48)]
+    assert {len(some) for some in runs} == {3}
+    assert cells == [shown(some) for some in runs]
 
 
 def test_fast_is_as_fast_and_good_as_the_readme_says():
@@ -97,10 +97,10 @@ def test_training_takes_as_long_as_the_readme_says():
     ("row", "figure"), [("codes as learned", "map_expected"), ("database coded by the network", "map_network")]
 )
 def test_alexnet_is_as_good_as_the_readme_says(row, figure):
-    wanted = {"network": "alexnet", "method": "adsh", "preset": "modern"}
-    made = [values(figure, bits=bits, **wanted) for bits in (12, 24, 32, 48)]
-    assert [len(some) for some in made] == [3, 1, 1, 3]
-    assert f"| {row} | {' | '.join(shown(some) if len(some) > 1 else short(some[0]) for some in made)} |" in README
+    selection = {"network": "alexnet", "method": "adsh", "preset": "modern"}
+    runs = [values(figure, bits=bits, **selection) for bits in (12, 24, 32, 48)]
+    assert [len(some) for some in runs] == [3, 1, 1, 3]
+    assert f"| {row} | {' | '.join(shown(some) if len(some) > 1 else short(some[0]) for some in runs)} |" in README
 
 
 def test_two_cores_are_as_good_as_the_readme_says():
@@ -115,12 +115,12 @@ def test_two_cores_are_as_good_as_the_readme_says():
 
 @pytest.mark.parametrize("preset", ["paper", "authors-pytorch", "authors-matlab", "classifier"])
 def test_the_presets_and_the_classifier_are_as_the_readme_says(preset):
-    wanted = {"method": "classifier"} if preset == "classifier" else {"preset": preset}
+    selection = {"method": "classifier"} if preset == "classifier" else {"preset": preset}
     networks = ("alexnet", "efficientnet_lite0")
     columns = ("map_expected",) if preset == "classifier" else ("map_expected", "map_network")
     cells = []
     for name, bits in itertools.product(networks, (12, 48)):
-        found = [values(column, network=name, bits=bits, **wanted) for column in columns]
+        found = [values(column, network=name, bits=bits, **selection) for column in columns]
         assert {len(some) for some in found} == {1}
         cells.append(" / ".join(short(some[0]) for some in found))
     line = next(line for line in README.splitlines() if line.startswith(f"| `{preset}`"))

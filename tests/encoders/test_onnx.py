@@ -50,9 +50,9 @@ def encoder(model_folder):
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
+def image_files(tmp_path_factory):
     """Files of odd sizes and of every kind that decoding treats in its own way."""
-    folder, rng = tmp_path_factory.mktemp("pictures"), np.random.default_rng(1)
+    folder, rng = tmp_path_factory.mktemp("images"), np.random.default_rng(1)
 
     def noise(height: int, width: int, channels: int) -> Image.Image:
         coarse = rng.integers(0, 256, (5, 7, channels), dtype=np.uint8).squeeze()
@@ -77,26 +77,26 @@ def opened(path: Path) -> Image.Image:
     return Image.open(io.BytesIO(path.read_bytes()))  # as a server has it: no file is left open
 
 
-def test_images_get_the_codes_that_the_model_gives_their_files(model_folder, encoder, pictures):
+def test_images_get_the_codes_that_the_model_gives_their_files(model_folder, encoder, image_files):
     model = adsh.load(model_folder / "photos-12bits", device="cpu")
-    items, _ = items_for(model, ImageFiles(Path(), [str(path) for path in pictures], None, name="pictures"))
-    wanted, (codes, vectors) = model.outputs(items), model.codes_and_features(items)
-    encoding = encoder.encode([opened(path) for path in pictures])
-    np.testing.assert_allclose(encoding.outputs, wanted, atol=1e-4)
+    items, _ = items_for(model, ImageFiles(Path(), [str(path) for path in image_files], None, name="images"))
+    expected, (codes, vectors) = model.outputs(items), model.codes_and_features(items)
+    encoding = encoder.encode([opened(path) for path in image_files])
+    np.testing.assert_allclose(encoding.outputs, expected, atol=1e-4)
     differ = unpack(encoding.codes, BITS) != unpack(codes, BITS)
-    assert not (differ & (np.abs(wanted) >= 1e-4)).any()
+    assert not (differ & (np.abs(expected) >= 1e-4)).any()
     np.testing.assert_allclose(encoding.vectors, vectors, atol=1e-4)
-    assert len(np.unique(wanted.round(3), axis=0)) == len(pictures)
+    assert len(np.unique(expected.round(3), axis=0)) == len(image_files)
     assert (encoder.bits, encoder.vector_size, encoder.classes) == (BITS, vectors.shape[1], ("ash", "elm", "fir"))
     assert encoder.fingerprint == model_fingerprint(model_folder / "photos-12bits")
 
 
-def test_an_image_gets_one_code_alone_and_among_others_and_from_several_threads(encoder, pictures):
-    together = encoder.encode([opened(path) for path in pictures] * 4)  # more than one batch
-    assert together.codes.shape == (4 * len(pictures), 2)
+def test_an_image_gets_one_code_alone_and_among_others_and_from_several_threads(encoder, image_files):
+    together = encoder.encode([opened(path) for path in image_files] * 4)  # more than one batch
+    assert together.codes.shape == (4 * len(image_files), 2)
     assert together.codes.dtype == np.uint8
     with ThreadPoolExecutor(4) as pool:
-        alone = list(pool.map(lambda path: encoder.encode([opened(path)]), pictures))
+        alone = list(pool.map(lambda path: encoder.encode([opened(path)]), image_files))
     outputs = np.concatenate([one.outputs for one in alone])
     np.testing.assert_allclose(np.tile(outputs, (4, 1)), together.outputs, atol=1e-5)
 
@@ -150,7 +150,7 @@ def test_images_that_are_not_square_must_have_the_shape_of_the_fit(tmp_path):
         encoder.encode([Image.new("RGB", (20, 20))])
 
 
-def test_encoding_needs_no_torch_and_no_onnx(model_folder, pictures):
+def test_encoding_needs_no_torch_and_no_onnx(model_folder, image_files):
     script = f"""
 import sys
 for name in ("torch", "onnx", "onnxscript", "safetensors", "typer", "sklearn", "scipy"):
@@ -158,7 +158,7 @@ for name in ("torch", "onnx", "onnxscript", "safetensors", "typer", "sklearn", "
 from PIL import Image
 from adsh.encoders.onnx import OnnxEncoder
 encoder = OnnxEncoder({str(model_folder / "photos-onnx")!r}, threads=1)
-print(encoder.encode([Image.open({str(pictures[0])!r})]).codes.shape)
+print(encoder.encode([Image.open({str(image_files[0])!r})]).codes.shape)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -171,17 +171,17 @@ def test_a_missing_onnxruntime_is_reported_with_the_command_that_adds_it(model_f
         OnnxEncoder(model_folder / "photos-onnx")
 
 
-def test_the_code_of_the_documentation_runs(model_folder, pictures, encoder, monkeypatch, capsys):
+def test_the_code_of_the_documentation_runs(model_folder, image_files, encoder, monkeypatch, capsys):
     """Its own preparation of an image, with Pillow and onnxruntime alone, gives the code of this package."""
     monkeypatch.chdir(model_folder)
     named = re.search(r'OnnxEncoder\("([\w-]+)"\)', DOCS.read_text(encoding="utf-8"))
     Path(named[1]).symlink_to("photos-onnx")  # as the page calls it
-    Image.open(next(path for path in pictures if path.name == "rotated.jpg")).save(
+    Image.open(next(path for path in image_files if path.name == "rotated.jpg")).save(
         "cat.jpg", exif=Image.Exif(), quality=100
     )
-    wanted = encoder.encode([Image.open("cat.jpg")]).codes.tobytes().hex()
+    expected = encoder.encode([Image.open("cat.jpg")]).codes.tobytes().hex()
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 2
     for block in blocks:
         exec(compile(block, str(DOCS), "exec"), {})
-        assert wanted in capsys.readouterr().out
+        assert expected in capsys.readouterr().out

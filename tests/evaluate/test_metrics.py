@@ -187,18 +187,18 @@ def test_all_kinds_of_labels_and_of_relevance_agree(ties):
     matrix = query_classes[:, None] == classes
     import scipy.sparse as sparse
 
-    asked = {"bits": 24, "k": 15, "ties": ties}
-    want = metrics.average_precisions(pack(queries), pack(database), query_classes, classes, **asked)
+    options = {"bits": 24, "k": 15, "ties": ties}
+    want = metrics.average_precisions(pack(queries), pack(database), query_classes, classes, **options)
     for a, b in [
         (names[query_classes], names[classes]),
         ([[names[c]] for c in query_classes], [{names[c]} for c in classes]),
         (np.eye(4)[query_classes], np.eye(4)[classes]),
         (adsh.LabelSets(query_classes, np.eye(4)), adsh.LabelSets(classes, np.eye(4))),
     ]:
-        got = metrics.average_precisions(pack(queries), pack(database), a, b, **asked)
+        got = metrics.average_precisions(pack(queries), pack(database), a, b, **options)
         assert got == pytest.approx(want, abs=1e-14)
     for given_matrix in (matrix, matrix.astype(float), 3 * matrix, sparse.csr_matrix(matrix), sparse.coo_array(matrix)):
-        got = metrics.average_precisions(pack(queries), pack(database), relevance=given_matrix, **asked)
+        got = metrics.average_precisions(pack(queries), pack(database), relevance=given_matrix, **options)
         assert got == pytest.approx(want, abs=1e-14)
 
 
@@ -218,7 +218,7 @@ def test_several_metrics_come_from_one_count(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "asked"),
+    ("name", "given", "keyword_options"),
     [
         ("mean_average_precision", (), {"k": 9, "ties": "stable", "divisor": "min"}),
         ("average_precisions", (), {"k": 9, "ties": "stable", "divisor": "min"}),
@@ -229,18 +229,18 @@ def test_several_metrics_come_from_one_count(monkeypatch):
         ("ndcg_at", (9,), {"gain": "linear", "ties": "stable"}),
     ],
 )
-def test_each_function_is_the_method_of_the_same_name(name, given, asked):
+def test_each_function_is_the_method_of_the_same_name(name, given, keyword_options):
     """With every argument unlike its default, by labels and by relevance."""
     queries, database, query_hot, database_hot = random_case(3, 12, codes=5)
     codes, grades = (pack(queries), pack(database)), plain.shared(tags(query_hot), tags(database_hot))
     method = getattr(metrics.Ranking(*codes, query_hot, database_hot, bits=12), name)
-    keywords = dict(zip({"ndcg_at": ["k"]}.get(name, ["ks"]), given, strict=False)) | asked
-    want = method(*given, **asked)
+    keywords = dict(zip({"ndcg_at": ["k"]}.get(name, ["ks"]), given, strict=False)) | keyword_options
+    want = method(*given, **keyword_options)
     for labels, options in (((query_hot, database_hot), {}), ((), {"relevance": grades})):
         got = getattr(metrics, name)(*codes, *labels, bits=12, **keywords, **options)
         np.testing.assert_allclose(flat(got), flat(want), atol=1e-14)
-    for argument in asked:  # each tells
-        other = method(*given, **{key: value for key, value in asked.items() if key != argument})
+    for argument in keyword_options:  # each tells
+        other = method(*given, **{key: value for key, value in keyword_options.items() if key != argument})
         assert not np.allclose(flat(other), flat(want)), argument
 
 

@@ -21,11 +21,11 @@ def evaluations(tmp_path_factory):
     images = rng.integers(0, 60, size=(120, 8, 8, 3), dtype=np.uint8)
     for label in range(4):
         images[labels == label, 2 * label : 2 * label + 2] += 150
-    made = []
+    results = []
     for bits in (8, 16):
         model = adsh.ADSH(bits, network="tiny", outer=3, samples=100).fit(images, labels)
-        made.append(evaluate_model(model, images[:20], labels[:20], images, labels, cases=2))
-    return made
+        results.append(evaluate_model(model, images[:20], labels[:20], images, labels, cases=2))
+    return results
 
 
 class Tags(HTMLParser):
@@ -139,9 +139,9 @@ def test_one_evaluation_may_be_given_alone_and_equal_names_are_distinguished(eva
 
 def test_one_name_at_several_lengths_is_one_line_of_map_by_bits(evaluations, tmp_path):
     both = [replace(evaluation, name="ours") for evaluation in evaluations]
-    told = read_report(write_report(both, tmp_path / "r").parent)
-    assert [evaluation.name for evaluation in told] == ["ours, 8 bits", "ours, 16 bits"]
-    figure = plots.figures(told)["map_by_bits"][1]
+    stored = read_report(write_report(both, tmp_path / "r").parent)
+    assert [evaluation.name for evaluation in stored] == ["ours, 8 bits", "ours, 16 bits"]
+    figure = plots.figures(stored)["map_by_bits"][1]
     assert {len(line.get_xdata()) for line in figure.axes[0].get_lines()} == {2}
 
 

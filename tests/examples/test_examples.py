@@ -46,11 +46,11 @@ def test_every_example_fits_a_screen_or_so():
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_a_notebook_is_made_of_its_script(script):
-    made = TO_NOTEBOOKS["notebook"](script)
+def test_a_notebook_is_generated_from_its_script(script):
+    created = TO_NOTEBOOKS["notebook"](script)
     kept = TO_NOTEBOOKS["NOTEBOOKS"] / f"{script.stem}.ipynb"
-    assert kept.read_text(encoding="utf-8") == made, "make notebooks"
-    cells = json.loads(made)["cells"]
+    assert kept.read_text(encoding="utf-8") == created, "make notebooks"
+    cells = json.loads(created)["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     of_script = ast.parse(script.read_text(encoding="utf-8"))
     of_script.body = of_script.body[1:]  # the docstring is text there

@@ -330,7 +330,7 @@ def test_features_of_image_files_are_enough_for_methods_on_features(tmp_path):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_cells_that_are_compared_are_compiled_alike_however_long_they_train(compiled):
+def test_cells_that_are_compared_are_compiled_the_same_way_however_long_they_train(compiled):
     config = replace(DIGITS, network="dsh_net", preset="modern", compile=compiled)
     for outer in (1, 99):
         model = build_model(config.cell("dsh", 8, 0, outer=outer), ExperimentData(config))

@@ -79,14 +79,14 @@ def check_parity(network: nn.Module, shape: tuple[int, ...], mirror: bool) -> No
         given = inputs_of(shape, count)
         recipe = Recipe(mirror=mirror)
         with capture_features(network) as seen:
-            wanted = torch.cat(list(outputs(network, as_items(given), CPU, recipe, range(count)))).numpy()
+            expected = torch.cat(list(outputs(network, as_items(given), CPU, recipe, range(count)))).numpy()
         found, codes, features = session.run(["outputs", "codes", "features"], {"inputs": given})
-        scale = np.abs(wanted).max()
+        scale = np.abs(expected).max()
         assert scale > 0
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 * scale)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * scale)
         assert np.array_equal(codes, pack(found))
-        clear = np.abs(wanted) > 1e-4 * scale
-        assert np.array_equal(unpack(codes, BITS)[clear], np.sign(wanted)[clear])
+        clear = np.abs(expected) > 1e-4 * scale
+        assert np.array_equal(unpack(codes, BITS)[clear], np.sign(expected)[clear])
         vectors = torch.stack(seen).mean(0).numpy()
         assert features.shape == vectors.shape == (count, width)
         np.testing.assert_allclose(features, vectors, rtol=0, atol=1e-4 * np.abs(vectors).max())
@@ -221,6 +221,6 @@ def test_a_damaged_or_foreign_folder_is_refused(saved, tmp_path):
         OnnxEncoder(saved)
 
 
-def test_the_graph_holds_no_paths_of_the_machine_that_made_it(saved, tmp_path):
+def test_the_graph_holds_no_paths_of_the_machine_that_exported_it(saved, tmp_path):
     export(saved, tmp_path / "onnx")
     assert b".py" not in (tmp_path / "onnx" / "model.onnx").read_bytes()

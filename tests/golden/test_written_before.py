@@ -34,7 +34,7 @@ def index(tmp_path):
         yield opened
 
 
-def told(matches):
+def as_lists(matches):
     return [[[match.key, match.distance, match.metadata] for match in found] for found in matches]
 
 
@@ -86,11 +86,11 @@ def test_an_index_holds_what_was_put_in_and_not_taken_out(index):
 
 def test_an_index_finds_what_it_found(index):
     expected = json.loads((WRITTEN / "expected.json").read_text(encoding="utf-8"))["index"]
-    asked, vectors = np.array(expected["asked"], np.uint8), np.array(expected["vectors"], np.float32)
-    assert told(index.search(asked, 6)) == expected["nearest"]
-    assert told(index.search(asked, 4, where={"class": "dog", "year": {"ge": 2000}})) == expected["where"]
-    assert told(index.within(asked, 5)) == expected["within"]
-    assert told(index.search(asked, 6, vectors=vectors, rerank=True)) == expected["reranked"]
+    queries, vectors = np.array(expected["asked"], np.uint8), np.array(expected["vectors"], np.float32)
+    assert as_lists(index.search(queries, 6)) == expected["nearest"]
+    assert as_lists(index.search(queries, 4, where={"class": "dog", "year": {"ge": 2000}})) == expected["where"]
+    assert as_lists(index.within(queries, 5)) == expected["within"]
+    assert as_lists(index.search(queries, 6, vectors=vectors, rerank=True)) == expected["reranked"]
 
 
 def test_an_index_refuses_the_codes_of_another_model(tmp_path):

@@ -255,7 +255,7 @@ def test_other_bits_and_another_model_are_refused(place, opened, said):
         assert index.keys() == ["a"]
 
 
-def test_codes_of_a_model_that_was_not_recorded_are_not_claimed_by_one(place):
+def test_codes_of_an_unknown_model_are_not_claimed_by_one(place):
     with adsh.open_index(place.location, bits=48) as index:
         index.add(["a"], random_codes(1))
     with pytest.raises(InputError, match="holds 1 codes of a model that was not recorded"):

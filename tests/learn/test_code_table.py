@@ -315,8 +315,8 @@ def test_labels_with_nothing_to_learn_from_are_refused(labels, said):
 
 def test_queries_may_be_of_one_class_or_of_classes_the_database_lacks_but_not_all_without_a_label():
     rng = np.random.default_rng(12)
-    labels, asking = np.arange(12) % 3, np.array([0, 0, 7, 0])
-    for queries in (asking[:2], asking):
+    labels, query_labels = np.arange(12) % 3, np.array([0, 0, 7, 0])
+    for queries in (query_labels[:2], query_labels):
         table, m = CodeTable(labels, 6, queries=queries), len(queries)
         V, U = np.zeros((12, 6)), outputs(m, 6, rng)
         S = paper.weighted(np.where(queries[:, None] == labels, 1.0, -1.0))
@@ -369,8 +369,8 @@ def test_entries_stored_in_parts_are_added_up_and_the_pairs_of_all_blocks_counte
     halves = scipy.sparse.csr_array((np.full(4, 0.5), [0, 0, 1, 1], [0, 2, 4]), shape=(2, 2))
     assert CodeTable.from_similarity(halves, 8)._similarity.similar_pairs == 2
     assert CodeTable.from_similarity(np.array([[1, -1], [1, 1]]), 8)._similarity.similar_pairs == 3
-    last_block_alike = np.array([[1, -1, 1, 1], [1, 1, 1, 1], [-1, -1, -1, -1]])
-    assert CodeTable.from_similarity(last_block_alike, 8, separate_queries=True).points == 4
+    equal_last_block = np.array([[1, -1, 1, 1], [1, 1, 1, 1], [-1, -1, -1, -1]])
+    assert CodeTable.from_similarity(equal_last_block, 8, separate_queries=True).points == 4
 
 
 def test_codes_to_start_from_are_for_labelled_points_alone_and_checked():

@@ -95,8 +95,8 @@ def test_a_known_label_set_gets_its_commonest_code():
     new = NewLabels.of(table, learned)
     codes = unpack(new.codes(LabelSets.of([3, 0, 2, 3])), 9)
     dense, classes = table.dense(), hot.argmax(axis=1)
-    for got, wanted in zip(codes, [3, 0, 2, 3], strict=True):
-        rows, often = np.unique(dense[classes == wanted], axis=0, return_counts=True)
+    for got, expected in zip(codes, [3, 0, 2, 3], strict=True):
+        rows, often = np.unique(dense[classes == expected], axis=0, return_counts=True)
         assert often[(rows == got).all(axis=1)] == often.max()
 
 
@@ -113,18 +113,18 @@ def test_a_new_label_set_gets_the_code_that_eq_9_comes_to_rest_at(separate, targ
     U = outputs(15, 12, rng)
     table.update(omega, U, 0.0 if separate else 5.0)
     new = NewLabels.of(table, LearnedCodes.of(table))
-    asked = [[4], [0, 1, 2, 3, 4], [2, 4], [4], [1, 4]]
-    asked_hot = np.array([[int(tag in tags) for tag in range(5)] for tags in asked])
+    query_tags = [[4], [0, 1, 2, 3, 4], [2, 4], [4], [1, 4]]
+    query_tags_hot = np.array([[int(tag in tags) for tag in range(5)] for tags in query_tags])
     known = {tuple(row) for row in hot}
-    assert all(tuple(row) not in known for row in asked_hot[[0, 2, 4]])
+    assert all(tuple(row) not in known for row in query_tags_hot[[0, 2, 4]])
 
     similar = paper.similarity(query_hot[omega], hot) > 0
     r = similar.sum() / (~similar).sum()
-    S = target * np.where(paper.similarity(query_hot[omega], asked_hot) > 0, 1.0, -r)
+    S = target * np.where(paper.similarity(query_hot[omega], query_tags_hot) > 0, 1.0, -r)
     V, before = np.zeros((5, 12)), None
     while before is None or not np.array_equal(V, before):
         before, V = V, paper.update_codes(V, U, S, None, 0.0)
-    got = unpack(new.codes(LabelSets.of(asked)), 12)
+    got = unpack(new.codes(LabelSets.of(query_tags)), 12)
     for row in (0, 2, 3, 4):
         assert got[row].tolist() == V[row].tolist()
 

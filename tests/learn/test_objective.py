@@ -91,7 +91,7 @@ def test_a_part_of_the_queries_has_the_terms_of_its_own():
     assert torch.allclose(gradient(U[part], terms[part]) * 2, whole, atol=1e-5)
 
 
-def test_terms_are_the_slope_of_the_loss():
+def test_terms_are_the_gradient_of_the_loss():
     rng = np.random.default_rng(4)
     table = CodeTable(np.arange(20) % 3, 6)
     terms = ObjectiveTerms.of(table, draw(table, 7, rng), 2.0, dtype=torch.float64)

@@ -9,7 +9,7 @@ from adsh.methods import DEEP, METHODS, create
 OPTIONS = {"sdh": {"anchors": 40}, "cosdish": {"trees": 3}, "lfh": {"trees": 3}, "fasth": {"trees": 3}}
 
 
-class Watcher:
+class RecordingCallback:
     def __init__(self):
         self.facts, self.records, self.phases = [], [], []
 
@@ -28,19 +28,19 @@ def test_a_callback_gets_the_start_and_every_round(name, blobs, capsys):
     options = (
         {"outer": 2, "network_options": {"hidden": 8}} if name in DEEP else OPTIONS.get(name.removesuffix("_d"), {})
     )
-    watcher = Watcher()
-    method = create(name, bits=6, progress=True, **options).fit(*blobs, callback=watcher)
-    (facts,) = watcher.facts
+    callback = RecordingCallback()
+    method = create(name, bits=6, progress=True, **options).fit(*blobs, callback=callback)
+    (facts,) = callback.facts
     assert (facts["points"], facts["bits"], facts["done"]) == (300, 6, 0)
-    assert facts["recipe"]["outer"] == len(watcher.records)
-    assert [record["outer"] for record in watcher.records] == list(range(1, len(watcher.records) + 1))
-    assert watcher.records == [record for record in method.history_ if record["outer"]]
+    assert facts["recipe"]["outer"] == len(callback.records)
+    assert [record["outer"] for record in callback.records] == list(range(1, len(callback.records) + 1))
+    assert callback.records == [record for record in method.history_ if record["outer"]]
     assert all(record["seconds"] >= 0 for record in method.history_)
     shown = capsys.readouterr().err
     assert "adsh: 300 items" in shown
-    total = len(watcher.records)
+    total = len(callback.records)
     assert name == "lsh" or f"iteration {total}/{total}  loss" in shown
-    assert bool(watcher.phases) == (name not in DEEP)
+    assert bool(callback.phases) == (name not in DEEP)
 
 
 def test_nothing_is_shown_where_nobody_looks(blobs, capsys):

@@ -47,7 +47,7 @@ def test_only_the_top_is_trained_and_the_features_are_seen_once(photos, model):
     assert np.array_equal(model.encode_database(photos[0]), model.encode(photos[0]))
 
 
-def test_a_saved_model_codes_alike(photos, model, tmp_path):
+def test_a_saved_model_gives_the_same_codes(photos, model, tmp_path):
     model.save(tmp_path / "m")
     loaded = adsh.load(tmp_path / "m")
     assert np.array_equal(loaded.encode(photos[0]), model.encode(photos[0]))
@@ -127,7 +127,7 @@ def test_a_place_that_cannot_be_saved_to_is_reported_before_the_features_are_see
     (tmp_path / "file").write_text("")
     seen: list[int] = []
 
-    class Watcher:
+    class RecordingCallback:
         def __call__(self, record):
             pass
 
@@ -136,11 +136,11 @@ def test_a_place_that_cannot_be_saved_to_is_reported_before_the_features_are_see
 
     settings = {"network": NAME, "network_options": OPTIONS, "outer": 1, "device": "cpu"}
     with pytest.raises(adsh.AdshError, match="is a file"):
-        adsh.ADSH(8, **settings).fit(*photos, save_to=tmp_path / "file", callback=Watcher())
+        adsh.ADSH(8, **settings).fit(*photos, save_to=tmp_path / "file", callback=RecordingCallback())
     assert seen == []
 
 
-def test_features_of_images_seen_otherwise_are_made_anew(tmp_path):
+def test_features_of_images_seen_otherwise_are_computed_again(tmp_path):
     """The weights are the same, but one preset takes the centre of an image."""
     images = np.random.default_rng(0).integers(0, 256, (30, 32, 32, 3), dtype=np.uint8)
     seen = []

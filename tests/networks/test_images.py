@@ -212,22 +212,22 @@ class Body(nn.Module):
 
 
 def test_a_network_of_timms_is_wrapped(monkeypatch, tmp_path):
-    asked = []
+    calls = []
 
     def create_model(name, pretrained, num_classes):
-        asked.append((name, pretrained, num_classes))
+        calls.append((name, pretrained, num_classes))
         if name != "known":
             raise RuntimeError(f"Unknown model ({name})\nmore")
         return Body()
 
     monkeypatch.setitem(sys.modules, "timm", types.SimpleNamespace(create_model=create_model))
     network = create_network("timm:known", 6, (32, 32, 3))
-    assert asked == [("known", True, 0)]
+    assert calls == [("known", True, 0)]
     assert network(torch.rand(2, 3, 32, 32)).shape == (2, 6)
     assert network.adsh_spec == {"name": "timm:known", "options": {"weights": None}}
     torch.save(Body().state_dict(), tmp_path / "w.pth")
     assert create_network("timm:known", 6, (32, 32, 3), weights=tmp_path / "w.pth").adsh_weights.complete
-    assert asked[-1] == ("known", False, 0)
+    assert calls[-1] == ("known", False, 0)
     with pytest.raises(InputError, match="'timm:other' cannot be created .Unknown model .other"):
         create_network("timm:other", 6, (32, 32, 3))
 
@@ -250,21 +250,21 @@ def test_a_real_network_of_timms_learns_where_timm_imports():
 def test_efficientnet_lite_leaves_out_features_and_blocks_in_training_alone():
     images = torch.rand(6, 3, 32, 32)
 
-    def made(**options):
+    def create(**options):
         torch.manual_seed(0)
         return create_network("efficientnet_lite0", 8, (32, 32, 3), weights=None, size=32, **options)
 
-    plain = made().eval()(images)
+    plain = create().eval()(images)
     for options in ({"dropout": 0.5}, {"skip": 0.9}):
-        network = made(**options)
+        network = create(**options)
         assert torch.equal(network.eval()(images), plain)
         for layer in network.modules():
             layer.training = not isinstance(layer, torch.nn.BatchNorm2d)  # what differs is not the batch's statistics
         first, second = network(images), network(images)
         assert not torch.allclose(first, second)
-    features = made(dropout=0.5)
+    features = create(dropout=0.5)
     features.training = True
-    assert (features.body(images) == 0).float().mean() > (made().eval().body(images) == 0).float().mean() + 0.2
+    assert (features.body(images) == 0).float().mean() > (create().eval().body(images) == 0).float().mean() + 0.2
     for name in ("dropout", "skip"):
         with pytest.raises(InputError, match=f"{name}=1: give a probability"):
-            made(**{name: 1})
+            create(**{name: 1})

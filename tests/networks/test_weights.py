@@ -84,11 +84,11 @@ def test_torchvisions_names_are_those_of_the_state_dict_too():
 def test_partial_weights_load_and_the_rest_is_reported(tmp_path):
     some = {"features.0.weight": torch.ones(64, 3, 11, 11), "features.0.bias": torch.ones(64)}
     path = write("npz", tmp_path / "part.npz", {**some, "step": torch.tensor(3)})
-    told = (
+    message = (
         r"part.npz: 2 tensors filled \(features.0.weight, features.0.bias\); "
         "not filled: features.3.weight, .* and 2 more; not used: step"
     )
-    with pytest.warns(AdshWarning, match=told):
+    with pytest.warns(AdshWarning, match=message):
         network = create_network("alexnet", 8, SHAPE, weights=path)
     assert network.adsh_weights.filled == ("features.0.weight", "features.0.bias")
     assert network.convolutions[0].weight.eq(1).all()

@@ -11,7 +11,7 @@ from adsh.search.query_parsing import open_queries, parse_conditions
 from ..data.image_cases import random_images, save
 
 
-def test_rows_of_several_files_are_asked_one_by_one(tmp_path, monkeypatch):
+def test_rows_of_several_files_are_separate_queries(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("two.npy", np.arange(8.0).reshape(2, 4))
     np.save("one.npy", np.arange(4.0))  # a vector is one row
@@ -20,7 +20,7 @@ def test_rows_of_several_files_are_asked_one_by_one(tmp_path, monkeypatch):
     assert queries[2].tolist() == [0, 1, 2, 3]
 
 
-def test_what_cannot_be_asked_with_is_told(tmp_path, monkeypatch):
+def test_what_cannot_be_a_query_is_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save(tmp_path / "cat.png", random_images(1, 8, 8)[0])
     np.save("four.npy", np.zeros((2, 4)))

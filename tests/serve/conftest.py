@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items):
 
 
 @dataclass(frozen=True)
-class Made:
+class Artifacts:
     """What the service is started with."""
 
     photos: Path
@@ -52,7 +52,7 @@ def png(colour=(200, 40, 40), size=(40, 32), kind="PNG") -> bytes:
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory) -> Made:
+def artifacts(tmp_path_factory) -> Artifacts:
     """24 bits of three colours: photos, a model of them, and an index with vectors."""
     folder = tmp_path_factory.mktemp("served")
     rng = np.random.default_rng(0)
@@ -73,12 +73,12 @@ def made(tmp_path_factory) -> Made:
         adsh.open_index(folder / "index", bits=24, model=folder / "model") as index,
     ):
         index.add(list(photos.keys), codes, about, vectors=vectors)
-    return Made(folder / "photos", folder / "model", folder / "index")
+    return Artifacts(folder / "photos", folder / "model", folder / "index")
 
 
 @pytest.fixture(scope="session")
-def encoder(made):
-    return open_encoder(made.model)
+def encoder(artifacts):
+    return open_encoder(artifacts.model)
 
 
 class Blank:
@@ -102,7 +102,7 @@ class Blank:
 
 
 @pytest.fixture
-def start(made, encoder, tmp_path):
+def start(artifacts, encoder, tmp_path):
     """start(token=…, limits=…) gives a client of an app on an index of its own."""
     from starlette.testclient import TestClient
 
@@ -113,9 +113,9 @@ def start(made, encoder, tmp_path):
 
     def started(*, limits: Limits | None = None, with_encoder: Any = None, images: Path | None = None, **options: Any):
         index = tmp_path / f"index{len(opened)}"
-        shutil.copytree(made.index, index)
+        shutil.copytree(artifacts.index, index)
         service = Service(
-            with_encoder or encoder, adsh.open_index(index), limits or Limits(), model=made.model, images=images
+            with_encoder or encoder, adsh.open_index(index), limits or Limits(), model=artifacts.model, images=images
         )
         app = create_app(service, **options)
         client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
@@ -163,12 +163,12 @@ class Process:
 
 
 @pytest.fixture(scope="session")
-def live(made, tmp_path_factory):
+def live(artifacts, tmp_path_factory):
     """The real server, with a token and images."""
     folder = tmp_path_factory.mktemp("live")
-    shutil.copytree(made.index, folder / "index")
+    shutil.copytree(artifacts.index, folder / "index")
     process = Process(
-        made.model, folder / "index", "--token", "s3cret", "--images", made.photos, "--max-body", "200000",
+        artifacts.model, folder / "index", "--token", "s3cret", "--images", artifacts.photos, "--max-body", "200000",
         log=folder / "log.jsonl",
     )  # fmt: skip
     yield process

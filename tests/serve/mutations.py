@@ -9,11 +9,11 @@ import numpy as np
 from PIL import Image, features
 
 
-def pictures() -> dict[str, bytes]:
+def valid_images() -> dict[str, bytes]:
     """One image a format and mode."""
     rng = np.random.default_rng(0)
     smooth = Image.fromarray(rng.integers(0, 256, size=(9, 12, 3), dtype=np.uint8)).resize((120, 90))
-    made = {
+    variants = {
         "jpeg": (smooth, "JPEG", {"quality": 80}),
         "jpeg progressive": (smooth, "JPEG", {"progressive": True}),
         "jpeg cmyk": (smooth.convert("CMYK"), "JPEG", {}),
@@ -28,7 +28,7 @@ def pictures() -> dict[str, bytes]:
         **({"avif": (smooth, "AVIF", {})} if features.check("avif") else {}),
     }
     files = {}
-    for name, (image, kind, options) in made.items():
+    for name, (image, kind, options) in variants.items():
         file = io.BytesIO()
         image.save(file, kind, **options)
         files[name] = file.getvalue()

@@ -60,8 +60,8 @@ def test_slashes_of_a_key_may_be_sent_as_they_are(api):
     assert api.delete("/v1/items/a/b%2Fc.jpg").status_code == 204
 
 
-def test_an_image_is_stored_with_its_code_and_vector(api, made):
-    data = next(made.photos.rglob("*.png")).read_bytes()
+def test_an_image_is_stored_with_its_code_and_vector(api, artifacts):
+    data = next(artifacts.photos.rglob("*.png")).read_bytes()
     code = api.post("/v1/encode", files={"image": data}).json()["code"]
     stored = api.put("/v1/items/new/one.png", files={"image": data}, data={"metadata": '{"class": "new"}'})
     assert (stored.status_code, stored.json()["code"]) == (201, code)
@@ -151,11 +151,11 @@ def test_readers_and_writers_at_once_see_whole_items(api):
     assert api.service.index.verify() == []
 
 
-def test_images_are_shown_from_the_root(start, made):
-    api = start(images=made.photos)
+def test_images_are_shown_from_the_root(start, artifacts):
+    api = start(images=artifacts.photos)
     answer = api.get(f"/v1/items/{quote('red/3 é.png', safe='')}/image")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
-    assert answer.content == (made.photos / "red" / "3 é.png").read_bytes()
+    assert answer.content == (artifacts.photos / "red" / "3 é.png").read_bytes()
     assert api.get("/v1/items/red/3%20%C3%A9.png/image").status_code == 200
     assert api.get("/v1/items/nobody/image").status_code == 404
     assert api.get("/v1/info").json()["images"] is True
@@ -166,7 +166,7 @@ def test_no_images_without_a_root(api):
     assert (answer.status_code, "--images" in answer.json()["detail"]) == (404, True)
 
 
-def test_nothing_outside_the_root_is_shown(start, made, tmp_path):
+def test_nothing_outside_the_root_is_shown(start, artifacts, tmp_path):
     root, outside = tmp_path / "root", tmp_path / "outside"
     for folder in (root, outside):
         folder.mkdir()
@@ -202,37 +202,37 @@ def test_nothing_outside_the_root_is_shown(start, made, tmp_path):
     assert api.get("/v1/items/noted/image").status_code == 200
 
 
-def test_a_key_that_ends_in_image_is_reported_by_its_encoded_slash(start, made):
-    api = start(images=made.photos)
+def test_a_key_that_ends_in_image_is_reported_by_its_encoded_slash(start, artifacts):
+    api = start(images=artifacts.photos)
     api.put("/v1/items/x%2Fimage", json={"code": "000000"})
     assert api.get("/v1/items/x%2Fimage").json()["key"] == "x/image"
     assert api.get("/v1/items/x/image").status_code == 404
 
 
-def test_info_tells_what_the_page_needs(start):
-    told = start(token="t").get("/v1/info", headers={"authorization": "Bearer t"}).json()
-    assert (told["bits"], told["items"], told["vectors"], told["token"], told["images"]) == (24, 36, True, True, False)
-    assert told["distinct_codes"] >= 3
-    assert told["takes_images"] is True
-    assert told["model"]["network"] == "tiny"
-    assert told["fields"]["class"] == {"type": "text", "values": ["blue", "green", "red"], "all_values": True}
-    assert told["fields"]["number"]["type"] == "number"
-    assert set(told["fields"]) == {"class", "number"}
-    assert {item["metadata"]["class"] for item in told["examples"]} == {"blue", "green", "red"}
-    assert len(told["examples"]) == 12
-    assert all(set(item["metadata"]) == {"class", "number"} for item in told["examples"])  # not where files lie
-    assert told["evaluations"] == []
-    assert told["limits"]["max_k"] == 1000
-    json.dumps(told, allow_nan=False)
+def test_info_has_what_the_page_needs(start):
+    info = start(token="t").get("/v1/info", headers={"authorization": "Bearer t"}).json()
+    assert (info["bits"], info["items"], info["vectors"], info["token"], info["images"]) == (24, 36, True, True, False)
+    assert info["distinct_codes"] >= 3
+    assert info["takes_images"] is True
+    assert info["model"]["network"] == "tiny"
+    assert info["fields"]["class"] == {"type": "text", "values": ["blue", "green", "red"], "all_values": True}
+    assert info["fields"]["number"]["type"] == "number"
+    assert set(info["fields"]) == {"class", "number"}
+    assert {item["metadata"]["class"] for item in info["examples"]} == {"blue", "green", "red"}
+    assert len(info["examples"]) == 12
+    assert all(set(item["metadata"]) == {"class", "number"} for item in info["examples"])  # not where files lie
+    assert info["evaluations"] == []
+    assert info["limits"]["max_k"] == 1000
+    json.dumps(info, allow_nan=False)
 
 
-def test_an_image_may_be_stored_where_the_index_has_no_vectors(start, made, tmp_path, encoder):
+def test_an_image_may_be_stored_where_the_index_has_no_vectors(start, artifacts, tmp_path, encoder):
     from starlette.testclient import TestClient
 
     from adsh.serve.engine.service import Service
     from adsh.serve.http.app import create_app
 
-    service = Service(encoder, adsh.open_index(tmp_path / "bare", bits=24), Limits(), model=made.model)
+    service = Service(encoder, adsh.open_index(tmp_path / "bare", bits=24), Limits(), model=artifacts.model)
     with TestClient(create_app(service), base_url="http://localhost") as api:
         assert api.put("/v1/items/a", files={"image": png()}).status_code == 201
         assert api.post("/v1/search", files={"image": png()}).json()["reranked"] is False

@@ -49,8 +49,8 @@ HEAD = (
 )
 
 
-def test_the_client_does_what_the_api_does(client, made, tmp_path):
-    path = next(made.photos.rglob("*.png"))
+def test_the_client_does_what_the_api_does(client, artifacts, tmp_path):
+    path = next(artifacts.photos.rglob("*.png"))
     by_path, by_bytes = client.search(path, k=3), client.search(path.read_bytes(), k=3)
     assert by_path == by_bytes
     assert len(by_path["matches"]) == 3
@@ -63,7 +63,7 @@ def test_the_client_does_what_the_api_does(client, made, tmp_path):
     assert client.add_many([{"key": "m/1", "code": "000001"}, {"key": "m/2", "code": b"\0\0\2"}])["new"] == 2
     assert [client.remove(key) for key in ("m/1", "m/2", "über/1 ?.png", "m/1")] == [True, True, True, False]
     assert client.get("m/1") is None
-    assert client.image("red/3 é.png") == (made.photos / "red" / "3 é.png").read_bytes()
+    assert client.image("red/3 é.png") == (artifacts.photos / "red" / "3 é.png").read_bytes()
     assert client.info()["items"] >= 36
     assert client.ready()
 
@@ -140,9 +140,9 @@ def test_the_log_has_a_line_for_each_request(live, client):
     assert "s3cret" not in live.log.read_text()
 
 
-def test_a_stop_finishes_what_was_accepted(made, tmp_path):
-    shutil.copytree(made.index, tmp_path / "index")
-    server = Process(made.model, tmp_path / "index", log=tmp_path / "log.jsonl")
+def test_a_stop_finishes_what_was_accepted(artifacts, tmp_path):
+    shutil.copytree(artifacts.index, tmp_path / "index")
+    server = Process(artifacts.model, tmp_path / "index", log=tmp_path / "log.jsonl")
     stored, problems, stopping = [], [], threading.Event()
 
     def write(who):
@@ -184,8 +184,8 @@ def test_a_stop_finishes_what_was_accepted(made, tmp_path):
     assert not [line for line in server.logged() if line["level"] != "info"]
 
 
-def test_an_accepted_request_is_answered_after_the_signal(made, tmp_path):
-    server = Process(made.model, made.index, log=tmp_path / "log.jsonl")
+def test_an_accepted_request_is_answered_after_the_signal(artifacts, tmp_path):
+    server = Process(artifacts.model, artifacts.index, log=tmp_path / "log.jsonl")
     body = json.dumps({"code": "000000"}).encode()
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         connection.sendall(HEAD + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))

@@ -104,8 +104,8 @@ def test_what_a_proxy_passes_on_needs_a_token_or_a_word(start):
 
 
 @pytest.mark.parametrize("seconds", ["nan", "inf"])
-def test_seconds_that_are_no_number_are_refused_in_one_line(made, seconds):
-    command = ["serve", str(made.model), str(made.index), "--port", "0", f"--max-seconds={seconds}"]
+def test_seconds_that_are_no_number_are_refused_in_one_line(artifacts, seconds):
+    command = ["serve", str(artifacts.model), str(artifacts.index), "--port", "0", f"--max-seconds={seconds}"]
     done = forked.run([sys.executable, "-m", "adsh", *command], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
@@ -188,7 +188,7 @@ def test_other_origins_are_let_in_by_name(start):
     assert "access-control-allow-origin" not in start().options("/v1/search", headers=ask).headers
 
 
-def test_a_failure_tells_its_id_and_nothing_else(start, monkeypatch):
+def test_a_failure_shows_its_id_and_nothing_else(start, monkeypatch):
     lines = []
     api = start(write=lines.append)
     for error in (RuntimeError("a secret"), FolderError("/home/someone is damaged")):
@@ -254,9 +254,9 @@ def test_the_description_of_the_api_loads_nothing_from_elsewhere(api):
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert not re.search(r"https?:|<script|style=", answer.text)
     for path, methods in described["paths"].items():
-        for method, told in methods.items():
+        for method, operation in methods.items():
             assert f"<h2>{method.upper()} {path}</h2>" in answer.text
-            for status in told["responses"]:
+            for status in operation["responses"]:
                 assert f"<td>{status}</td>" in answer.text
     for name in ("image", "k", "radius", "filter"):  # what a form takes
         assert f"<code>{name}</code>" in answer.text

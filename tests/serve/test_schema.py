@@ -16,12 +16,12 @@ EXAMPLES = int(os.environ.get("ADSH_SCHEMA_EXAMPLES", "8"))  # for each route an
 
 
 @pytest.mark.parametrize("examples", [2, pytest.param(EXAMPLES, marks=pytest.mark.slow)])
-def test_made_up_requests_never_break_the_server(start, made, examples):
+def test_generated_requests_never_break_the_server(start, artifacts, examples):
     """Requests that fit the description, and requests that break it in one place."""
     failures: list[dict] = []
     client = start(
         only_local=False,
-        images=made.photos,
+        images=artifacts.photos,
         write=lambda line: failures.append(line) if line["level"] == "error" else None,
     )
     schema = schemathesis.openapi.from_asgi("/openapi.json", client.app)
@@ -46,8 +46,8 @@ def test_made_up_requests_never_break_the_server(start, made, examples):
 
 
 def test_every_route_is_described_with_an_example(start):
-    told = start(token="t").get("/openapi.json").json()
-    for path, methods in told["paths"].items():
+    document = start(token="t").get("/openapi.json").json()
+    for path, methods in document["paths"].items():
         for method, operation in methods.items():
             assert operation["description"], (path, method)
             if path.startswith("/v1"):
@@ -90,5 +90,5 @@ def test_forms_and_answers_have_examples(start):
         assert answer["schema"]["$ref"]
 
 
-def test_ready_tells_no_more_than_that(start):
+def test_ready_says_no_more_than_that(start):
     assert start(token="t").get("/readyz").text == "ready\n"

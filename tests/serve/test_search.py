@@ -20,8 +20,8 @@ def by_image(api, data, **fields):
     return api.post("/v1/search", files={"image": ("a.png", data)}, data=fields)
 
 
-def test_a_search_by_code_is_that_of_the_index(api, made):
-    with adsh.open_index(made.index) as index:
+def test_a_search_by_code_is_that_of_the_index(api, artifacts):
+    with adsh.open_index(artifacts.index) as index:
         codes = np.frombuffer(bytes.fromhex("a1b2c3"), dtype=np.uint8)[None]
         right = index.search(codes, 5)[0]
         items = index.get(right.keys)
@@ -52,24 +52,26 @@ def test_the_route_and_the_short_way_agree(api, monkeypatch):
     assert {status for status, _ in quick} == {200, 404, 422}
 
 
-def test_a_search_by_image_is_that_of_adsh_search(api, made, command):  # noqa: F811  # the name is a fixture, imported for this
-    for path in sorted(made.photos.rglob("*.png"))[::7]:
+def test_a_search_by_image_is_that_of_adsh_search(api, artifacts, command):  # noqa: F811  # the name is a fixture, imported for this
+    for path in sorted(artifacts.photos.rglob("*.png"))[::7]:
         for flags in ({}, {"rerank": "false"}, {"ranking": "asymmetric"}, {"radius": "3"}):
             answer = by_image(api, path.read_bytes(), k="6", **flags).json()
             words = [f"--{name}={value}" for name, value in flags.items() if name != "rerank"]
             words += ["--no-rerank"] * ("rerank" in flags)
-            told = command("search", made.index, path, "-k", 6, *words, "--model", made.model, "--json").json
-            right = told["queries"][0]["matches"]
+            summary = command(
+                "search", artifacts.index, path, "-k", 6, *words, "--model", artifacts.model, "--json"
+            ).json
+            right = summary["queries"][0]["matches"]
             assert [(m["key"], m["distance"]) for m in answer["matches"]] == [(m["key"], m["distance"]) for m in right]
 
 
-def test_encode_gives_the_code_of_adsh_encode(api, made, encoder):
-    path = next(made.photos.rglob("*.png"))
+def test_encode_gives_the_code_of_adsh_encode(api, artifacts, encoder):
+    path = next(artifacts.photos.rglob("*.png"))
     answer = api.post("/v1/encode", files={"image": path.read_bytes()}).json()
-    model = adsh.load(made.model)
-    pictures = adsh.data.ResizedDataset(adsh.data.open_source(str(made.photos)), 32)
-    at = list(pictures.keys).index(str(path.relative_to(made.photos)))
-    assert answer["code"] == model.encode(pictures.subset(np.array([at])))[0].tobytes().hex()
+    model = adsh.load(artifacts.model)
+    photos = adsh.data.ResizedDataset(adsh.data.open_source(str(artifacts.photos)), 32)
+    at = list(photos.keys).index(str(path.relative_to(artifacts.photos)))
+    assert answer["code"] == model.encode(photos.subset(np.array([at])))[0].tobytes().hex()
     assert [value >= 0 for value in answer["outputs"]] == np.unpackbits(
         np.frombuffer(bytes.fromhex(answer["code"]), dtype=np.uint8)
     ).astype(bool).tolist()  # fmt: skip
@@ -85,12 +87,12 @@ def test_a_key_finds_itself_first_and_orders_ties_by_its_vector(api):
 
 
 def test_filters_and_radius(api):
-    for wanted, right in (
+    for condition, right in (
         ({"class": "blue"}, {"blue"}),
         ({"class": {"in": ["red", "blue"]}}, {"red", "blue"}),
         ({"class": "none"}, set()),
     ):
-        answer = api.post("/v1/search", json={"code": "000000", "k": 36, "filter": wanted}).json()
+        answer = api.post("/v1/search", json={"code": "000000", "k": 36, "filter": condition}).json()
         assert {match["metadata"]["class"] for match in answer["matches"]} == right
     item = api.get("/v1/items/green/0 é.png").json()
     near = api.post("/v1/search", json={"code": item["code"], "radius": 0, "k": 100}).json()["matches"]
@@ -98,15 +100,15 @@ def test_filters_and_radius(api):
     assert {match["distance"] for match in near} == {0}
 
 
-def test_answers_do_not_tell_where_things_lie(api, made):
+def test_answers_do_not_reveal_where_files_are(api, artifacts):
     answer = api.post("/v1/search", json={"code": "a1b2c3"})
-    assert str(made.photos) not in answer.text
-    assert str(made.photos) not in api.get("/v1/items/red/3 é.png").text
-    assert str(made.photos.parent) not in api.get("/v1/info").text
+    assert str(artifacts.photos) not in answer.text
+    assert str(artifacts.photos) not in api.get("/v1/items/red/3 é.png").text
+    assert str(artifacts.photos.parent) not in api.get("/v1/info").text
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("question", "said"),
     [
         ({"code": "a1b2"}, "has 4 characters, but 24 bits are 6 hexadecimal digits"),
         ({"code": "a1b2c3d4"}, "has 8 characters"),
@@ -134,8 +136,8 @@ def test_answers_do_not_tell_where_things_lie(api, made):
         ("code", "send a JSON object"),
     ],
 )
-def test_a_bad_question_gets_one_sentence(api, asked, said):
-    answer = api.post("/v1/search", json=asked)
+def test_a_bad_question_gets_one_sentence(api, question, said):
+    answer = api.post("/v1/search", json=question)
     assert answer.status_code == 422
     assert said in answer.json()["detail"]
     assert "\n" not in answer.json()["detail"]
@@ -185,7 +187,7 @@ def test_other_kinds_of_bodies_are_refused(api):
         ({"ranking": "asymmetric", "radius": "1"}, "a radius counts bits"),
     ],
 )
-def test_bad_fields_beside_an_image(api, fields, said):
+def test_bad_fields_next_to_an_image(api, fields, said):
     answer = by_image(api, png(), **fields)
     assert answer.status_code == 422
     assert said in answer.json()["detail"]
@@ -219,10 +221,10 @@ def ask_at_once(api, blank, count):
     async def ask():
         transport = httpx2.ASGITransport(api.app)
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            asking = [asyncio.create_task(client.post("/v1/encode", files={"image": png()})) for _ in range(count)]
+            requests = [asyncio.create_task(client.post("/v1/encode", files={"image": png()})) for _ in range(count)]
             await asyncio.sleep(0.5)
             blank.go.set()
-            return await asyncio.gather(*asking)
+            return await asyncio.gather(*requests)
 
     return asyncio.run(ask())
 

@@ -197,8 +197,8 @@ def run_cases(rank: int, size: int, folder: Path, cases: list[str]) -> None:
     warnings.simplefilter("error")
     torch.set_num_threads(1)
     os.environ["LOCAL_RANK"] = str(rank)
-    meeting = f"file://{folder / f'meeting-{size}'}"
-    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=size, timeout=timedelta(seconds=60))
+    rendezvous = f"file://{folder / f'rendezvous-{size}'}"
+    dist.init_process_group("gloo", init_method=rendezvous, rank=rank, world_size=size, timeout=timedelta(seconds=60))
     for case in cases:
         np.savez(folder / f"{case}-{size}-{rank}.npz", **ended(case))
     given_in_parts(checkpoints=folder / f"checkpoints-{size}")

@@ -57,7 +57,7 @@ def prepared(monkeypatch):
     return warm_up
 
 
-def test_what_is_recorded_leaves_no_trace_and_is_given_back(prepared):
+def test_what_is_captured_leaves_no_trace_and_is_released(prepared):
     step = prepared(4, 3)
     assert isinstance(step._forward, Fake)
     step.close()
@@ -122,20 +122,20 @@ class _Written(torch.autograd.Function):
         return memory.copy_(outputs).detach()
 
     @staticmethod
-    def backward(ctx, slope):
-        return slope, None
+    def backward(ctx, gradient):
+        return gradient, None
 
 
 def test_a_recording_gives_outputs_that_stay_and_leaves_the_network_as_it_was(records):
     network, images = torch.nn.Linear(3, 6), torch.rand(4, 3)
-    recorded = CapturedNetwork(network, images, bf16=False)
-    one, other = recorded(images), recorded(2 * images)
+    captured = CapturedNetwork(network, images, bf16=False)
+    one, other = captured(images), captured(2 * images)
     assert torch.equal(one, network(images))  # the second did not write over it
     assert not torch.equal(one, other)
-    recorded.close()
-    recorded.close()
+    captured.close()
+    captured.close()
     assert "forward" not in network.__dict__
-    assert "forward" not in recorded._passes.__dict__
+    assert "forward" not in captured._passes.__dict__
     assert records == []
 
 

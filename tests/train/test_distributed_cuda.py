@@ -35,8 +35,8 @@ def data():
 def test_a_group_of_one_learns_as_one_alone(data, request):
     alone = [record["loss"] for record in trained(*data).history_]
     request.getfixturevalue("nccl")
-    spoken = [record["loss"] for record in trained(*data).history_]
-    assert spoken == pytest.approx(alone, rel=0.02)  # batch norm is another kernel there, and rounds otherwise
+    distributed = [record["loss"] for record in trained(*data).history_]
+    assert distributed == pytest.approx(alone, rel=0.02)  # batch norm is another kernel there, and rounds otherwise
 
 
 def test_messages(nccl):

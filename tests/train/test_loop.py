@@ -40,7 +40,7 @@ def test_v_is_updated_after_every_epoch_or_once_an_outer_iteration(blobs):
     assert len(run(blobs, codes_after="outer")[2]) == 3
 
 
-def test_v_is_gone_over_as_often_as_the_recipe_says(blobs):
+def test_v_is_swept_as_often_as_the_recipe_says(blobs):
     _, _, calls, _ = run(blobs, sweeps=3)
     assert len(calls) == 9
     assert all(torch.equal(calls[0]["U"], call["U"]) for call in calls[1:3])
@@ -103,7 +103,7 @@ def test_separate_queries_are_learned_without_gamma_and_one_may_be_sampled(blobs
     assert (table.dense() != 0).all()
 
 
-def test_a_rate_that_makes_training_diverge_is_told_as_such(blobs):
+def test_a_rate_that_makes_training_diverge_is_reported_as_such(blobs):
     with pytest.raises(TrainingError, match=r"in outer iteration 1: .*lower lr, now 1e\+38"):
         run(blobs, optimizer="sgd", lr=1e38)
 
@@ -114,9 +114,9 @@ def test_a_run_goes_on_from_where_another_stood(blobs, ema):
     points, labels = blobs
     recipe = Recipe(samples=60, outer=4, inner=3, batch_size=16, lr=0.05, optimizer="adamw", schedule="cosine", ema=ema)
 
-    def parts(standing):
-        modules = [standing.network, standing.optimizer] + ([standing.average] if ema else [])
-        return copy.deepcopy([*(m.state_dict() for m in modules), standing.table.state(), standing.history])
+    def parts(state):
+        modules = [state.network, state.optimizer] + ([state.average] if ema else [])
+        return copy.deepcopy([*(m.state_dict() for m in modules), state.table.state(), state.history])
 
     def learned(**hooks):
         torch.manual_seed(0)
@@ -125,16 +125,16 @@ def test_a_run_goes_on_from_where_another_stood(blobs, ema):
         return network, table, history
 
     seen = []
-    whole = learned(on_iteration=lambda standing: seen.append(parts(standing)))
+    whole = learned(on_iteration=lambda state: seen.append(parts(state)))
 
-    def resume(standing):
+    def resume(state):
         network, optimizer, *average, table, history = seen[1]
-        standing.network.load_state_dict(network)
-        standing.optimizer.load_state_dict(optimizer)
-        for state in average:
-            standing.average.load_state_dict(state)
-        standing.table.restore(table)
-        standing.history.extend(history)
+        state.network.load_state_dict(network)
+        state.optimizer.load_state_dict(optimizer)
+        for weights in average:
+            state.average.load_state_dict(weights)
+        state.table.restore(table)
+        state.history.extend(history)
 
     again = learned(on_start=resume)
     assert torch.equal(again[0].weight, whole[0].weight)
@@ -144,7 +144,7 @@ def test_a_run_goes_on_from_where_another_stood(blobs, ema):
     assert [len(stand[-1]) for stand in seen] == [1, 2, 3, 4]
 
 
-def test_the_history_tells_the_objective_a_pair_and_what_time_went_where(blobs, monkeypatch):
+def test_the_history_has_the_objective_a_pair_and_what_time_went_where(blobs, monkeypatch):
     clock = iter(range(1000))
     monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
     _, table, calls, history = run(blobs, codes_after="epoch")
@@ -157,7 +157,7 @@ def test_the_history_tells_the_objective_a_pair_and_what_time_went_where(blobs, 
     assert [record["set_up_seconds"] for record in history] == [0.0] * 3
 
 
-def test_a_feed_on_the_device_is_asked_by_tensors_and_any_other_by_arrays(blobs):
+def test_a_feed_on_the_device_is_indexed_by_tensors_and_any_other_by_arrays(blobs):
     points, labels = torch.tensor(blobs[0]).float(), blobs[1]
 
     weights = []
@@ -237,15 +237,15 @@ def test_mini_batches_are_reshuffled_between_epochs_where_the_recipe_says(blobs)
 
 def test_the_network_is_trained_against_the_codes_as_they_are_now(blobs, monkeypatch):
     """With V updated after every epoch, the next epoch sees the new V'V and SV; once an outer, it does not."""
-    made, gradient = [], Trainer._gradient
-    monkeypatch.setattr(Trainer, "_gradient", lambda *given: made.append(gradient(*given)) or made[-1])
+    gradients, gradient = [], Trainer._gradient
+    monkeypatch.setattr(Trainer, "_gradient", lambda *given: gradients.append(gradient(*given)) or gradients[-1])
     record(blobs, outer=1, inner=3, codes_after="epoch")
-    assert len(made) == 3
-    assert not made[0].gram.any()  # V = 0
-    assert made[1].gram.any()
-    made.clear()
+    assert len(gradients) == 3
+    assert not gradients[0].gram.any()  # V = 0
+    assert gradients[1].gram.any()
+    gradients.clear()
     record(blobs, outer=2, inner=3, codes_after="outer")
-    assert len(made) == 2
+    assert len(gradients) == 2
 
 
 def test_the_rate_of_the_schedule_is_the_rate_of_the_step(blobs):
@@ -322,7 +322,7 @@ def test_presets_carry_the_values_their_sources_name():
     assert recipe("modern", "mlp", multi_label=True).sweeps == 3
     on_features = [(preset, network) for preset in ("modern", "fast") for network in ("mlp", "linear")]
     kept_small = [recipe(*each, multi_label=True) for each in on_features]
-    assert {(made.weight_decay, made.gamma) for made in kept_small} == {(1.0, 2000.0)}
+    assert {(settings.weight_decay, settings.gamma) for settings in kept_small} == {(1.0, 2000.0)}
     assert recipe("modern", "mlp", multi_label=True, method="classifier").weight_decay == 1.0
     assert recipe("modern", "mlp", multi_label=True, method="dsh").weight_decay == 1e-4
     assert recipe("modern", "efficientnet_lite0", multi_label=True).weight_decay == 0.05

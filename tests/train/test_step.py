@@ -71,7 +71,7 @@ def test_the_last_layer_may_learn_faster(optimizer):
     assert {rates[id(p)] for p in network.hidden.parameters()} == {0.1}
 
 
-def test_any_slope_and_any_activation_train():
+def test_any_gradient_and_any_activation_train():
     torch.manual_seed(0)
     network = torch.nn.Linear(3, 2)
     step = Step(network, Recipe(lr=0.5, weight_decay=0.0, outer=1, inner=1), 1, CPU, activation=torch.nn.Identity())
@@ -144,7 +144,7 @@ def test_a_recipe_sets_the_side_of_images_and_the_user_before_it():
         assert model.network_.preprocess.size == expected
 
 
-def test_training_that_diverges_in_its_last_step_is_told():
+def test_training_that_diverges_in_its_last_step_is_reported():
     """The outputs of an iteration are from before its steps: only those after the last show it."""
     rng = np.random.default_rng(0)
     with pytest.raises(TrainingError, match="diverged in outer iteration 1.* lower lr, now 1e"):
@@ -154,7 +154,7 @@ def test_training_that_diverges_in_its_last_step_is_told():
         ).fit(rng.normal(size=(60, 4)), np.arange(60) % 3)  # fmt: skip
 
 
-def test_what_a_network_is_made_with_is_not_for_a_module_that_is_made():
+def test_options_of_a_network_are_not_for_a_module_that_is_built():
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 8))
     images = np.zeros((30, 8, 8, 3), dtype=np.uint8)
     with pytest.raises(InputError, match="size goes with a network's name: set it on the module itself"):
@@ -190,7 +190,7 @@ def test_a_module_of_ones_own_is_compiled_whole(monkeypatch):
 
 
 @pytest.mark.parametrize(("given", "way"), [({}, "graph"), ({"compile": True}, True), ({"compile": False}, False)])
-def test_a_short_training_is_recorded_and_compiled_only_where_asked(given, way):
+def test_a_short_training_is_captured_and_compiled_only_on_request(given, way):
     images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), dtype=np.uint8)
     model = adsh.ADSH(
         8, network="dsh_net", outer=1, samples=6, batch_size=6, recipe=given, device="cpu", progress=False

@@ -67,14 +67,14 @@ def run(only: str = "", quick: bool = False, strict: bool = False) -> dict[str, 
         cases.mkdir()
         line.mkdir()
         found = run_cases(cases, only, strict)
-        told: dict[str, Any] = {
+        summary: dict[str, Any] = {
             group: {name: case[group] for name, case in found.items()} for group in ("codes", "numbers", "files")
         }
         if not quick:
             ran = run_commands(line, only, strict)
-            told["files"] |= ran.pop("files")
-            told |= ran
-        return json.loads(json.dumps(told))
+            summary["files"] |= ran.pop("files")
+            summary |= ran
+        return json.loads(json.dumps(summary))
 
 
 def main() -> int:
@@ -118,19 +118,19 @@ def _compare(file: Path, only: str, quick: bool) -> int:
     elsewhere = differences(there, machine(), "machine")
     if quick:
         names = set(before["codes"])
-        before = {group: {name: of for name, of in told.items() if name in names} for group, told in before.items()}
+        before = {group: {name: of for name, of in cases.items() if name in names} for group, cases in before.items()}
     if only:
-        before = {group: {name: of for name, of in told.items() if only in name} for group, told in before.items()}
+        before = {group: {name: of for name, of in cases.items() if only in name} for group, cases in before.items()}
         before["refusals"] = {}  # they are asked after everything else
     print(f"comparing {Path(adsh.__file__).parent} with {file}")
     started = time.perf_counter()
     now, wrong = run(only, quick), 0
-    for group, told in before.items():
-        if not told:
+    for group, cases in before.items():
+        if not cases:
             continue
-        found = differences(told, now.get(group, {}))
+        found = differences(cases, now.get(group, {}))
         wrong += len(found)
-        print(f"{group}: {'equal' if not found else f'{len(found)} differ'} ({len(told)} cases)")
+        print(f"{group}: {'equal' if not found else f'{len(found)} differ'} ({len(cases)} cases)")
         for line in found[:_SHOWN]:
             print(f"  {line}")
         if len(found) > _SHOWN:
@@ -145,9 +145,9 @@ def _compare(file: Path, only: str, quick: bool) -> int:
     return min(wrong, 1)
 
 
-def _write(file: Path, told: Any) -> None:
+def _write(file: Path, content: Any) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(told, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

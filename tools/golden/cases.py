@@ -12,7 +12,7 @@ import numpy as np
 
 import adsh
 
-from .data import blobs, multi_hot, pictures
+from .data import blobs, labelled_images, multi_hot
 from .normal import digest, folder_digests, plain, tensors_digest
 
 Found = dict[str, dict[str, Any]]  # "codes", "numbers" and "files", each name -> digest
@@ -78,8 +78,8 @@ def odd_bits_and_names(here: Path) -> Found:
 def separate_queries(here: Path) -> Found:
     """Eq. (3)."""
     items, labels = blobs()
-    asked, asked_labels = blobs(45, seed=0)
-    return fitted(here, items, labels, fit={"queries": asked, "query_labels": asked_labels})[1]
+    queries, query_labels = blobs(45, seed=0)
+    return fitted(here, items, labels, fit={"queries": queries, "query_labels": query_labels})[1]
 
 
 @case
@@ -94,9 +94,9 @@ def similarity_of_all(here: Path) -> Found:
 def similarity_of_queries(here: Path) -> Found:
     """A given S, m x n."""
     items, labels = blobs(60)
-    asked, asked_labels = blobs(30)
-    S = np.where(asked_labels[:, None] == labels, 1, -1).astype(np.int8)
-    return fitted(here, items, fit={"similarity": S, "queries": asked})[1]
+    queries, query_labels = blobs(30)
+    S = np.where(query_labels[:, None] == labels, 1, -1).astype(np.int8)
+    return fitted(here, items, fit={"similarity": S, "queries": queries})[1]
 
 
 @case
@@ -146,7 +146,7 @@ def all_values_of_a_recipe(here: Path) -> Found:
 @case
 def tiny_images(here: Path) -> Found:
     """Images, as they are and with everything that changes them in training."""
-    items, labels = pictures()
+    items, labels = labelled_images()
     found = fitted(here, items, labels, network="tiny")[1]
     recipe = {"flip": True, "shift": 0.125, "crop": 0.5, "mirror": True, "ema": 0.9}
     other = fitted(here / "other", items, labels, network="tiny", recipe=recipe)[1]
@@ -158,20 +158,20 @@ def resized_images(here: Path) -> Found:
     """A network that resizes its images, smaller ones first."""
     recipe = {"size": 48, "enlarge": "bicubic", "centre": 0.875, "head_std": 0.01, "fixed": 2}
     options = {"weights": None}
-    return fitted(here, *pictures(12), network="efficientnet_lite0", network_options=options, recipe=recipe)[1]
+    return fitted(here, *labelled_images(12), network="efficientnet_lite0", network_options=options, recipe=recipe)[1]
 
 
 @case
 def frozen_network(here: Path) -> Found:
     """An mlp on what another network sees."""
-    items, labels = pictures()
+    items, labels = labelled_images()
     return fitted(here, items, labels, network="frozen:tiny", network_options={"hidden": 32})[1]
 
 
 @case
 def frozen_pretrained_network(here: Path) -> Found:
     """The same on weights that came with a package."""
-    items, labels = pictures(12)
+    items, labels = labelled_images(12)
     options = {"hidden": 16, "size": 32}
     model = adsh.ADSH(8, network="frozen:efficientnet_lite0", network_options=options, **SMALL).fit(items, labels)
     codes = {"database": digest(model.database_codes_), "again": digest(model.encode_database(items))}
@@ -259,8 +259,8 @@ def run_cases(here: Path, only: str = "", strict: bool = False) -> dict[str, Fou
         if only and only not in name:
             continue
         folder = here / name.replace(" ", "-")
-        for made in (folder, folder / "one", folder / "other"):
-            made.mkdir(parents=True)
+        for directory in (folder, folder / "one", folder / "other"):
+            directory.mkdir(parents=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", adsh.AdshWarning)
             try:

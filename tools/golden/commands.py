@@ -120,8 +120,8 @@ def run_commands(here: Path, only: str = "", strict: bool = False) -> dict[str, 
         printed[name] = plain(json.loads(ended.stdout), here)
         for path in left:
             found = here / path
-            told = folder_digests(found if found.is_dir() else found.parent, here)
-            files[f"{name}: {path}"] = told if found.is_dir() else told.get(found.name)
+            digests = folder_digests(found if found.is_dir() else found.parent, here)
+            files[f"{name}: {path}"] = digests if found.is_dir() else digests.get(found.name)
     if not only:
         for arguments in REFUSED:
             ended = typed(here, *arguments)
@@ -147,13 +147,13 @@ def served(here: Path) -> dict[str, Any]:
                 raise RuntimeError("adsh serve ended before it listened")
             lines.append(line)
         started = json.loads("".join(lines))
-        picture, answers = here / "photos/green/04.png", {}
+        image, answers = here / "photos/green/04.png", {}
         with Client(started["url"]) as client:
-            answers["encode"] = client.encode(picture)
-            answers["search by picture"] = client.search(picture, k=3)
+            answers["encode"] = client.encode(image)
+            answers["search by picture"] = client.search(image, k=3)
             answers["search by key"] = client.search(key="new/blue/02.png", k=3, radius=4)
             answers["search by code"] = client.search(code=answers["encode"]["code"], k=2, filter={"class": "red"})
-            answers["add"] = client.add("added", picture, metadata={"class": "green"})
+            answers["add"] = client.add("added", image, metadata={"class": "green"})
             answers["get"] = client.get("added")
             answers["get nothing"] = client.get("nothing")
             answers["remove"] = [client.remove("added"), client.remove("added")]

@@ -89,7 +89,7 @@ def _described(value: Any) -> Any:
 
 def of_class(cls: type) -> dict[str, Any]:
     """What its instances are made with, what they can do, and what may be caught them as."""
-    told: dict[str, Any] = {"made with": parameters(cls)}
+    summary: dict[str, Any] = {"made with": parameters(cls)}
     for name in sorted(dir(cls)):
         if name.startswith("_") and name not in ("__len__", "__getitem__", "__contains__", "__enter__", "__iter__"):
             continue
@@ -99,10 +99,10 @@ def of_class(cls: type) -> dict[str, Any]:
         value = inspect.getattr_static(cls, name)
         if isinstance(value, classmethod | staticmethod):
             value = value.__func__
-        told[name] = parameters(value) if inspect.isfunction(value) else "an attribute"
+        summary[name] = parameters(value) if inspect.isfunction(value) else "an attribute"
     if issubclass(cls, BaseException):
-        told["is a"] = {base.__name__: "" for base in cls.__mro__}
-    return told
+        summary["is a"] = {base.__name__: "" for base in cls.__mro__}
+    return summary
 
 
 def parameters(function: Any) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def methods(names: dict[str, list[str]] | None = None) -> dict[str, Any]:
     """Each method of adsh.methods: the options that it takes and keeps under these names, and what it can do."""
     import adsh
 
-    told = {}
+    summary = {}
     for name in adsh.methods.METHODS:
         model = adsh.methods.create(name, bits=8)
         options = [key for key in vars(model) if not key.startswith("_")] if names is None else names.get(name, [])
@@ -154,8 +154,8 @@ def methods(names: dict[str, list[str]] | None = None) -> dict[str, Any]:
         taken = {
             key: "" for key in kept if key == "bits" or _takes(partial(adsh.methods.create, name, bits=8), key, given)
         }
-        told[name] = {"options": kept, "takes": taken, "class": of_class(type(model))}
-    return told
+        summary[name] = {"options": kept, "takes": taken, "class": of_class(type(model))}
+    return summary
 
 
 def _takes(make: Callable[..., Any], name: str, values: dict[str, Any]) -> bool:
@@ -169,17 +169,17 @@ def _takes(make: Callable[..., Any], name: str, values: dict[str, Any]) -> bool:
 
 def documented(root: Path) -> dict[str, str]:
     """The last part of every name that the reference pages show: the modules before it may move."""
-    told = {}
+    summary = {}
     for page in sorted((root / "docs/reference").rglob("*.md")):
         for path in re.findall(r"^::: (\S+)", page.read_text(encoding="utf-8"), re.MULTILINE):
             _shown(path)
-            told[path.rpartition(".")[2]] = "shown"
+            summary[path.rpartition(".")[2]] = "shown"
     for path in EARLIER:
         with suppress(ImportError, AttributeError), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the old path of a module
             _shown(path)
-            told[path.rpartition(".")[2]] = "shown"
-    return told
+            summary[path.rpartition(".")[2]] = "shown"
+    return summary
 
 
 def _shown(path: str) -> Any:
@@ -194,16 +194,17 @@ def _shown(path: str) -> Any:
 def commands(command: Any = None) -> dict[str, Any]:
     """Every command with its flags and arguments, their defaults and whether they are needed."""
     command = command_line() if command is None else command
-    told: dict[str, Any] = {"parameters": {}, "commands": {}}
+    summary: dict[str, Any] = {"parameters": {}, "commands": {}}
     for one in command.params:
         default = one.default if isinstance(one.default, str | int | float | bool | None) else str(one.default)
         about = {"default": default, "many": bool(one.multiple or one.nargs != 1)}
         about |= {} if one.required else {"may be left out": ""}
         flags = (*one.opts, *one.secondary_opts) if one.param_type_name == "option" else (one.metavar or one.name,)
-        told["parameters"] |= dict.fromkeys(flags, about)  # by each flag: an older spelling may be kept beside a newer
+        # by each flag: an older spelling may be kept next to a newer one
+        summary["parameters"] |= dict.fromkeys(flags, about)
     for name, inner in getattr(command, "commands", {}).items():
-        told["commands"][name] = commands(inner)
-    return told
+        summary["commands"][name] = commands(inner)
+    return summary
 
 
 def recipes(names: list[str] | None = None) -> dict[str, Any]:
@@ -216,17 +217,17 @@ def recipes(names: list[str] | None = None) -> dict[str, Any]:
     defaults = {name: getattr(plain, name) for name in names if hasattr(plain, name)}
     taken = {name: "" for name in defaults if _takes(Recipe, name, defaults)}
     ways = {name: "" for name in defaults if _takes(partial(recipe, "paper", "mlp"), name, defaults)}
-    told: dict[str, Any] = {"defaults": defaults, "taken": taken, "taken over a preset": ways, "presets": {}}
+    summary: dict[str, Any] = {"defaults": defaults, "taken": taken, "taken over a preset": ways, "presets": {}}
     for preset in PRESETS:
         for network in (*NETWORKS, "frozen:efficientnet_lite0"):
             for several in (False, True):
                 for method in ("adsh", "classifier", "dpsh"):
-                    made = recipe(preset, network, multi_label=several, method=method)
-                    own = {name: getattr(made, name) for name in sorted(defaults)}
+                    created = recipe(preset, network, multi_label=several, method=method)
+                    own = {name: getattr(created, name) for name in sorted(defaults)}
                     said = [f"{name}={value}" for name, value in own.items() if value != defaults[name]]
                     named = f"{preset}, {network}, {'several labels' if several else 'one'}, {method}"
-                    told["presets"][named] = ", ".join(said)
-    return told
+                    summary["presets"][named] = ", ".join(said)
+    return summary
 
 
 def service() -> dict[str, Any]:

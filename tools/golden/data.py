@@ -28,7 +28,7 @@ def multi_hot(count: int = 90, width: int = 8, tags: int = 5, seed: int = 1) -> 
     return ((hot @ centres + rng.randint(-16, 17, size=(count, width))) / 16).astype(np.float32), hot.astype(np.int64)
 
 
-def pictures(count: int = 24, side: int = 12, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def labelled_images(count: int = 24, side: int = 12, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:
     """Images (n, side, side, 3) of a colour a class, and their labels."""
     rng = np.random.RandomState(seed)  # its stream never changes
     labels = np.arange(count) % len(COLOURS)
@@ -42,7 +42,7 @@ def write_sources(here: Path) -> None:
     np.savez(here / "blobs.npz", features=features, labels=labels)
     features, hot = multi_hot()
     np.savez(here / "tags.npz", features=features, labels=hot)
-    images, labels = pictures(30, side=20)
+    images, labels = labelled_images(30, side=20)
     for number, (image, label) in enumerate(zip(images, labels, strict=True)):
         folder = here / "photos" / list(COLOURS)[label]
         folder.mkdir(parents=True, exist_ok=True)

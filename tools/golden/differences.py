@@ -15,11 +15,11 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
         same = now == before or varies(now) == before
         return [] if same else [f"{where}: {_short(now)} where the type was {before[len(VARIES) : -1]}"]
     if isinstance(before, dict) and isinstance(now, dict):
-        told = []
+        found = []
         for name, value in before.items():
             path = f"{where} > {name}" if where else name
-            told += differences(value, now[name], path) if name in now else [f"{path}: is missing"]
-        return told
+            found += differences(value, now[name], path) if name in now else [f"{path}: is missing"]
+        return found
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         return [line for at, (old, new) in enumerate(zip(before, now, strict=True))
                 for line in differences(old, new, f"{where} [{at}]")]  # fmt: skip

@@ -18,7 +18,7 @@ import numpy as np
 
 VARIES = "<varies: "  # begins what stands for a value that is not compared, only its type
 _CLOCKS = re.compile(r"second|\btime\b|^date$|^when$")
-_MADE_BY = {"adsh_version", "versions", "version", "machine", "commit", "cpu", "url", "pid", "port", "request_id"}
+_VARYING_KEYS = {"adsh_version", "versions", "version", "machine", "commit", "cpu", "url", "pid", "port", "request_id"}
 _TEXTS = {".toml", ".tex", ".txt", ".csv"}
 _PAGES = {".md", ".html"}  # for people
 _FIGURE = re.compile(r"(?<![\w.#-])\d*\.\d{3,}(?![\w.])")
@@ -54,12 +54,12 @@ def plain_text(text: str, here: Path | None = None) -> str:
 def plain(value: Any, here: Path | None = None, key: str = "") -> Any:
     """The same for what came from JSON."""
     if isinstance(value, dict):
-        if key in _MADE_BY or _CLOCKS.search(key):
+        if key in _VARYING_KEYS or _CLOCKS.search(key):
             return {name: varies(of) for name, of in value.items()}
         return {str(name): plain(of, here, str(name)) for name, of in value.items() if name not in _RETIRED}
     if isinstance(value, list | tuple):
         return [plain(of, here, key) for of in value]
-    if value is not None and (key in _MADE_BY or _CLOCKS.search(key)):
+    if value is not None and (key in _VARYING_KEYS or _CLOCKS.search(key)):
         return varies(value)
     if isinstance(value, np.generic):
         return plain(value.item(), here, key)
@@ -68,14 +68,14 @@ def plain(value: Any, here: Path | None = None, key: str = "") -> Any:
 
 def digest(data: Any) -> str:
     """BLAKE2b of bytes, text, an array with its type and shape, or anything JSON can tell."""
-    made = blake2b(digest_size=16)
+    hasher = blake2b(digest_size=16)
     if isinstance(data, np.ndarray):
-        made.update(f"{data.dtype.str} {data.shape}".encode())
+        hasher.update(f"{data.dtype.str} {data.shape}".encode())
         data = repr(data.tolist()) if data.dtype.hasobject else np.ascontiguousarray(data).tobytes()
     if not isinstance(data, str | bytes):
         data = json.dumps(data, sort_keys=True, ensure_ascii=False)
-    made.update(data.encode() if isinstance(data, str) else data)
-    return made.hexdigest()
+    hasher.update(data.encode() if isinstance(data, str) else data)
+    return hasher.hexdigest()
 
 
 def tensors_digest(tensors: dict[str, Any]) -> str:
@@ -93,8 +93,8 @@ def folder_digests(folder: Path, here: Path) -> dict[str, Any]:
 def _file(path: Path, here: Path) -> Any:
     kind = path.suffix
     if kind == ".json":
-        told = plain(json.loads(path.read_text(encoding="utf-8")), here)
-        return {name: digest(of) for name, of in told.items()} if isinstance(told, dict) else digest(told)
+        content = plain(json.loads(path.read_text(encoding="utf-8")), here)
+        return {name: digest(of) for name, of in content.items()} if isinstance(content, dict) else digest(content)
     if kind == ".jsonl":
         return digest([plain(json.loads(line), here) for line in path.read_text(encoding="utf-8").splitlines()])
     if kind in _PAGES:
@@ -139,10 +139,12 @@ def _tables(path: Path, here: Path) -> dict[str, str]:
     found = {}
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
-        for name, made in connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall():
-            rows = [] if not str(made).startswith("CREATE TABLE") else connection.execute(f'SELECT * FROM "{name}"')
-            told = [_row(row, here) for row in rows]
-            found[str(name)] = digest({"made": made, "rows": told})
+        for name, statement in connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall():
+            rows = (
+                [] if not str(statement).startswith("CREATE TABLE") else connection.execute(f'SELECT * FROM "{name}"')
+            )
+            plain_rows = [_row(row, here) for row in rows]
+            found[str(name)] = digest({"made": statement, "rows": plain_rows})
     finally:
         connection.close()
     return found

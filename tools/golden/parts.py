@@ -12,7 +12,7 @@ import adsh
 from adsh.learn import CodeTable
 
 from .cases import Found, case
-from .data import blobs, multi_hot, pictures
+from .data import blobs, labelled_images, multi_hot
 from .normal import digest, folder_digests, plain
 
 
@@ -24,7 +24,7 @@ def codes(count: int, bits: int, seed: int) -> np.ndarray:
     return np.packbits(signs.astype(np.uint8), axis=1)
 
 
-def told(matches: Any) -> list[Any]:
+def as_lists(matches: Any) -> list[Any]:
     """What a search found, as JSON."""
     return [[[match.key, match.distance, match.metadata] for match in found] for found in matches]
 
@@ -33,7 +33,7 @@ def told(matches: Any) -> list[Any]:
 def an_embedded_index(here: Path) -> Found:
     """Added to, searched in every way, changed, taken from, opened again, made tidy."""
     bits = 20
-    stored, asked = codes(120, bits, 0), codes(5, bits, 1)
+    stored, queries = codes(120, bits, 0), codes(5, bits, 1)
     rng = np.random.RandomState(2)  # its stream never changes
     vectors = rng.randint(-64, 65, size=(120, 70)).astype(np.float32) / 8
     outputs = rng.randint(-64, 65, size=(5, bits)).astype(np.float32) / 64
@@ -47,16 +47,16 @@ def an_embedded_index(here: Path) -> Found:
         found["changed"] = index.add(keys[90:], stored[90:], about[90:], vectors=vectors[90:])
         found["removed"] = index.remove([*keys[5:60:5], "nothing"])
         index.note("model", "somewhere")
-        found["first"] = told(index.search(asked, 7))
+        found["first"] = as_lists(index.search(queries, 7))
     files["before it is tidied"] = folder_digests(folder, here)
     with adsh.open_index(folder) as index:
-        found["nearest"] = told(index.search(asked, 9))
-        found["paged"] = told(index.search(asked, 5, offset=4))
-        found["where"] = told(index.search(asked, 5, where={"class": "dog", "year": {"ge": 2000}}))
-        found["within"] = told(index.within(asked, 4))
-        found["within, limited"] = told(index.within(asked, 6, where={"class": "cat"}, offset=1, limit=3))
-        found["asymmetric"] = plain(told(index.search(outputs, 6, ranking="asymmetric")))
-        found["reranked"] = told(index.search(asked, 8, vectors=vectors[:5], rerank=True))
+        found["nearest"] = as_lists(index.search(queries, 9))
+        found["paged"] = as_lists(index.search(queries, 5, offset=4))
+        found["where"] = as_lists(index.search(queries, 5, where={"class": "dog", "year": {"ge": 2000}}))
+        found["within"] = as_lists(index.within(queries, 4))
+        found["within, limited"] = as_lists(index.within(queries, 6, where={"class": "cat"}, offset=1, limit=3))
+        found["asymmetric"] = plain(as_lists(index.search(outputs, 6, ranking="asymmetric")))
+        found["reranked"] = as_lists(index.search(queries, 8, vectors=vectors[:5], rerank=True))
         got = index.get(["item/001", "item/005"])
         found["got"] = [None if item is None else [item.key, item.code.hex() if isinstance(item.code, bytes) else
                         np.asarray(item.code).tobytes().hex(), item.metadata] for item in got]  # fmt: skip
@@ -76,9 +76,9 @@ def an_embedded_index(here: Path) -> Found:
 def metrics(here: Path) -> Found:
     """Every metric in its ways, and a column of an evaluation."""
     bits = 16
-    database, asked = codes(150, bits, 3), codes(12, bits, 4)
-    labels, asked_labels = multi_hot(150)[1], multi_hot(12)[1]
-    data, found = (asked, database, asked_labels, labels), {}
+    database, queries = codes(150, bits, 3), codes(12, bits, 4)
+    labels, query_labels = multi_hot(150)[1], multi_hot(12)[1]
+    data, found = (queries, database, query_labels, labels), {}
     m = adsh.metrics
     for ties in ("expected", "stable"):
         found[f"map, {ties}"] = m.mean_average_precision(*data, bits=bits, ties=ties)
@@ -141,7 +141,7 @@ def splits_and_sources(here: Path) -> Found:
             drawn = adsh.data.split(source, protocol, seed)
             arrays = {name: value for name, value in vars(drawn).items() if isinstance(value, np.ndarray)}
             found[f"{protocol}, {seed}"] = {name: digest(value) for name, value in arrays.items()}
-    images, labels = pictures(9)
+    images, labels = labelled_images(9)
     dataset = adsh.data.ArrayDataset(images, labels)
     sized = adsh.data.Sized(dataset, 8)
     found["sized"] = digest(np.stack([np.asarray(sized[at]) for at in range(len(sized))]))

@@ -17,7 +17,7 @@ import adsh
 
 from .commands import environment, typed
 from .data import blobs, multi_hot
-from .parts import codes, told
+from .parts import as_lists, codes
 
 _FIT: dict[str, Any] = {"outer": 4, "samples": 40, "device": "cpu", "progress": False}
 _MLP: dict[str, Any] = {**_FIT, "network_options": {"hidden": 48}}
@@ -61,7 +61,7 @@ def write_all(folder: Path) -> None:
 
 def _index(folder: Path) -> dict[str, Any]:
     """An index that was added to, changed, taken from, made tidy and changed once more."""
-    stored, asked = codes(80, 20, 0), codes(4, 20, 1)
+    stored, queries = codes(80, 20, 0), codes(4, 20, 1)
     vectors = np.random.RandomState(2).randint(-64, 65, size=(80, 16)).astype(np.float32)
     keys = [f"item/{number:02} é" for number in range(80)]
     about = [{"class": "cat" if number % 3 else "dog", "year": 1990 + number % 20} for number in range(80)]
@@ -74,20 +74,20 @@ def _index(folder: Path) -> dict[str, Any]:
         index.note("where", "beside the sea")
         return {
             "keys": index.keys(),
-            "asked": asked.tolist(),
+            "asked": queries.tolist(),
             "vectors": vectors[:4].tolist(),
-            "nearest": told(index.search(asked, 6)),
-            "where": told(index.search(asked, 4, where={"class": "dog", "year": {"ge": 2000}})),
-            "within": told(index.within(asked, 5)),
-            "reranked": told(index.search(asked, 6, vectors=vectors[:4], rerank=True)),
+            "nearest": as_lists(index.search(queries, 6)),
+            "where": as_lists(index.search(queries, 4, where={"class": "dog", "year": {"ge": 2000}})),
+            "within": as_lists(index.within(queries, 5)),
+            "reranked": as_lists(index.search(queries, 6, vectors=vectors[:4], rerank=True)),
         }
 
 
 def _export(folder: Path) -> None:
-    with TemporaryDirectory() as made:
-        ended = typed(Path(made), "export", str((folder / "model").resolve()), "--out", "onnx", "--json")
+    with TemporaryDirectory() as temporary:
+        ended = typed(Path(temporary), "export", str((folder / "model").resolve()), "--out", "onnx", "--json")
         assert ended.returncode == 0, ended.stderr
-        shutil.copytree(Path(made) / "onnx", folder / "onnx")
+        shutil.copytree(Path(temporary) / "onnx", folder / "onnx")
 
 
 def _report(folder: Path) -> None:
@@ -96,17 +96,17 @@ def _report(folder: Path) -> None:
     items, labels = blobs(60)
     names = np.array(["ash", "elm", "oak"])[labels]
     evaluation = adsh.evaluate.evaluate_model(model, items[:12], names[:12], items, names, cases=0)
-    with TemporaryDirectory() as made:
-        adsh.evaluate.write_report([evaluation], Path(made) / "report")
+    with TemporaryDirectory() as temporary:
+        adsh.evaluate.write_report([evaluation], Path(temporary) / "report")
         (folder / "report").mkdir()
-        shutil.copy(Path(made) / "report/report.json", folder / "report/report.json")
+        shutil.copy(Path(temporary) / "report/report.json", folder / "report/report.json")
 
 
 def _run(folder: Path) -> dict[str, np.ndarray]:
     """A run of `adsh train` that was ended about half way, and the codes of one that was left alone."""
     features, labels = blobs()
-    with TemporaryDirectory() as made:
-        here = Path(made).resolve()
+    with TemporaryDirectory() as temporary:
+        here = Path(temporary).resolve()
         np.savez(here / "blobs.npz", features=features, labels=labels)
         kept, run = here / "kept", here / "run"
         _stopped(here)

@@ -28,31 +28,31 @@ def test_every_command_and_flag_is_in_the_reference(hooks):
 
     from adsh.cli.app import app
 
-    text = hooks.MADE["cli"]()
+    text = hooks.GENERATED["cli"]()
     group: Any = typer.main.get_command(app)
     context = group.context_class(group, info_name="adsh")
     found = hooks.cli_reference.commands(context)
-    told = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", text))
+    flags_shown = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", text))
     assert len(found) > 20
     for one in found:
         if not hasattr(one.command, "commands"):
             assert f"\n## {hooks.cli_reference.name_of(one)}\n" in f"\n{text}", one.command_path
             flags = {flag for parameter in one.command.params for flag in parameter.opts if flag.startswith("-")}
-            assert flags <= told | {"-h", "--help"}, one.command_path
+            assert flags <= flags_shown | {"-h", "--help"}, one.command_path
     assert "default: " not in text  # they have a column of their own
 
 
 def test_every_route_is_in_the_reference(hooks):
     pytest.importorskip("fastapi")
-    text, told = hooks.MADE["http"](), hooks.http_reference.description()
-    for path, methods in told["paths"].items():
+    text, document = hooks.GENERATED["http"](), hooks.http_reference.description()
+    for path, methods in document["paths"].items():
         for method in methods:
             assert f"## {method.upper()} {path}\n" in text
     for name in re.findall(r"\]\(#(\w+)\)", text):
         assert re.search(f"^### {name}$", text, re.MULTILINE | re.IGNORECASE), name
 
 
-def test_every_table_of_results_can_be_made(hooks):
+def test_every_table_of_results_can_be_generated(hooks):
     for name, make in hooks.results_tables.TABLES.items():
         text = make()
         assert text.count("\n") >= 2, name
@@ -61,8 +61,10 @@ def test_every_table_of_results_can_be_made(hooks):
 
 
 def test_every_mark_of_a_page_is_known(hooks):
-    marks = [mark for page in PAGES for mark in re.findall(r"<!-- made: (\S+) -->", page.read_text(encoding="utf-8"))]
-    assert set(marks) == set(hooks.MADE)
+    marks = [
+        mark for page in PAGES for mark in re.findall(r"<!-- generated: (\S+) -->", page.read_text(encoding="utf-8"))
+    ]
+    assert set(marks) == set(hooks.GENERATED)
 
 
 def test_links_to_files_lead_somewhere(hooks):
