@@ -20,8 +20,15 @@ _ITEMS = ("features", "images")  # the names an .npz may hold its items under
 class ArrayDataset(Dataset):
     """Features (n, d) or uint8 images (n, H, W, 3), NumPy or torch, with labels in any form `LabelSets.of` takes.
 
-    A tensor of images may also be (n, 3, H, W). `classes` names the labels that are numbers or columns: label 2 is
-    classes[2].
+    A tensor of images may also be (n, 3, H, W).
+
+    Args:
+        items: the features or images.
+        labels: of the items; None for unlabelled ones.
+        keys: the name of each item; its number unless given.
+        classes: names the labels that are numbers or columns: label 2 is classes[2].
+        name: what errors call the source.
+        test_from: the index at which the published test part starts, if there is one.
     """
 
     def __init__(
@@ -67,6 +74,9 @@ def name_labels(labels: LabelSets, classes: Sequence[str] | None, name: str) -> 
         labels: of the items.
         classes: the name of each number; classes that no item has are kept. None for no names.
         name: what errors call the source.
+
+    Returns:
+        The labels by name.
     """
     if classes is None or not all(isinstance(tag, int) for tag in labels.names):
         return labels

@@ -25,7 +25,16 @@ class Augmentation:
     """A random change of images: `draw` its parameters, then `apply` them to a batch."""
 
     def draw(self, count: int, height: int, width: int, generator: Generator) -> Tensor:
-        """Draw (count, k) parameters for images of this size, on the generator's device."""
+        """Draw (count, k) parameters for images of this size, on the generator's device.
+
+        Args:
+            count: the number of images.
+            height, width: of each image.
+            generator: draws the parameters.
+
+        Returns:
+            Tensor (count, k).
+        """
         raise NotImplementedError
 
     def apply(self, images: Tensor, parameters: Tensor) -> Tensor:
@@ -40,6 +49,9 @@ class Augmentation:
             generator: the parameters are drawn by it.
             share: where the batch lies in a larger one, which is split over several processes.
             of: how many images that larger batch has; each is changed as it would be within it.
+
+        Returns:
+            The changed batch; `RandomResizedCrop` changes its height and width too.
         """
         if images.ndim != 4:
             raise InputError(f"images have shape {tuple(images.shape)}: give (n, channels, H, W)")
@@ -55,7 +67,14 @@ class Chain(Augmentation):
         self.steps = list(steps)
 
     def __call__(self, images: Tensor, generator: Generator, share: slice = WHOLE, of: int | None = None) -> Tensor:
-        """Apply all of them, each with its own draw."""
+        """Apply all augmentations in turn, each with its own draw.
+
+        Args:
+            images, generator, share, of: as of `Augmentation.__call__`.
+
+        Returns:
+            The changed batch.
+        """
         for step in self.steps:
             images = step(images, generator, share, of)
         return images
@@ -70,7 +89,14 @@ class RandomShift(Augmentation):
         self.pixels = pixels
 
     def draw(self, count: int, height: int, width: int, generator: Generator) -> Tensor:
-        """Draw (count, 2) down, right: where the crop starts, relative to the image."""
+        """Draw where each crop starts, relative to the image: down, right.
+
+        Args:
+            count, height, width, generator: as of `Augmentation.draw`.
+
+        Returns:
+            Tensor (count, 2), from -pixels to pixels.
+        """
         low, high = -self.pixels, self.pixels + 1
         return torch.randint(low, high, (count, 2), generator=generator, device=generator.device)
 
@@ -93,7 +119,14 @@ class RandomFlip(Augmentation):
         self.p = p
 
     def draw(self, count: int, height: int, width: int, generator: Generator) -> Tensor:
-        """Draw (count, 1) whether to flip."""
+        """Draw whether to flip each image.
+
+        Args:
+            count, height, width, generator: as of `Augmentation.draw`.
+
+        Returns:
+            Tensor (count, 1) of bool.
+        """
         return torch.rand((count, 1), generator=generator, device=generator.device) < self.p
 
     def apply(self, images: Tensor, parameters: Tensor) -> Tensor:
@@ -106,6 +139,11 @@ class RandomResizedCrop(Augmentation):
 
     The box is drawn as torchvision draws it: the first of ten that fits, else the largest central one within `ratio`.
     Bilinear, antialiased where it shrinks, as two products with small matrices: out = rows @ image @ columns'.
+
+    Args:
+        size: the side of the result.
+        scale: the least and the largest share of the area.
+        ratio: the least and the largest width / height.
     """
 
     def __init__(
@@ -116,7 +154,14 @@ class RandomResizedCrop(Augmentation):
         self.size, self.scale, self.ratio = size, scale, ratio
 
     def draw(self, count: int, height: int, width: int, generator: Generator) -> Tensor:
-        """Draw (count, 4) top, left, height, width of the box, in whole pixels."""
+        """Draw top, left, height and width of each box.
+
+        Args:
+            count, height, width, generator: as of `Augmentation.draw`.
+
+        Returns:
+            Tensor (count, 4), in whole pixels.
+        """
         share, aspect = torch.rand((2, count, _TRIES), generator=generator, device=generator.device)
         area = height * width * (self.scale[0] + share * (self.scale[1] - self.scale[0]))
         low, high = math.log(self.ratio[0]), math.log(self.ratio[1])
@@ -157,6 +202,15 @@ def _resampling(start: Tensor, length: Tensor, source: int, size: int) -> Tensor
 
     The weights are a triangle about the new pixel's center, as wide as the step between new pixels, and at least one
     source pixel.
+
+    Args:
+        start: (n,), the first pixel of each box.
+        length: (n,), its pixels.
+        source: the pixels of the whole side.
+        size: the pixels of the new side.
+
+    Returns:
+        Tensor (n, size, source); each row sums to 1.
     """
     start, step = start[:, None, None], (length / size)[:, None, None]
     center = start + (torch.arange(size, device=start.device, dtype=start.dtype)[:, None] + 0.5) * step

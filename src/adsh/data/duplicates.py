@@ -111,7 +111,15 @@ def without_overlap(split: Split, found: Digests) -> tuple[Split, Indices]:
 
 
 def _pairs(contents: NDArray[np.integer[Any]], queries: Indices, database: Indices) -> tuple[Indices, Indices]:
-    """Return the items of `database` with the content of one of `queries`, each with the first such query before it."""
+    """Return the items of `database` with the content of one of `queries`, each with the first such query.
+
+    Args:
+        contents: a number for the content of each item of the dataset.
+        queries, database: indices of items.
+
+    Returns:
+        Two arrays of indices: the queries, and the database items.
+    """
     first, where = np.unique(contents[queries], return_index=True)
     duplicates = database[np.isin(contents[database], first)]
     return queries[where[np.searchsorted(first, contents[duplicates])]], duplicates

@@ -27,6 +27,9 @@ def fingerprint(items: Items, labels: LabelSets | None = None, what: str = "item
         items: their number, shape and values count.
         labels: of the items, if they count.
         what: what the items are called where fingerprints differ.
+
+    Returns:
+        A short text for each aspect, by its name.
     """
     n = len(items)
     marks = {f"number of {what}": f"{n:,}", f"shape of {what}": " x ".join(str(side) for side in items.shape)}

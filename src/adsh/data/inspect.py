@@ -24,6 +24,14 @@ def summary(
     unlabelled      items without any label
     similar_rate    the share of pairs of labelled items that have a label in common; None without labels
     duplicates      items whose content is that of an earlier one
+
+    Args:
+        dataset: what to describe.
+        found: the digest of each item; computed unless given.
+        progress: called with the number of items read so far.
+
+    Returns:
+        The figures, and the name of the source.
     """
     labels = dataset.labels
     return {

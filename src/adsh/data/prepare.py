@@ -98,6 +98,9 @@ def prepare(
         cache_size: the most to cache, such as "8GB"; by default half of the free memory, or what is free on the disk.
         **reading: skip_bad, least, workers and progress: see `ReadingOptions`.
 
+    Returns:
+        The images, the items that cannot be read, and where the images are cached.
+
     Raises:
         InputError: items cannot be read; all are counted, and the first are named. Not with `skip_bad`.
     """
@@ -135,7 +138,16 @@ def _prepare_array(dataset: Dataset, array: NDArray[np.generic]) -> Prepared:
 
 
 def _store(dataset: Dataset, resized: ResizedDataset, cache: str, cache_size: str | int | None) -> tuple[Store, str]:
-    """Choose where the images are stored; return also the reason in words."""
+    """Choose where the images are stored.
+
+    Args:
+        dataset: the source.
+        resized: the same, resized.
+        cache, cache_size: as of `prepare`.
+
+    Returns:
+        The store, and the reason in words.
+    """
     n, size = len(dataset), resized.size
     needed = needed_bytes(n, size)
     if cache == NONE:

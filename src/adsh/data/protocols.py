@@ -41,6 +41,9 @@ def split(dataset: Dataset, protocol: str = "holdout", seed: int = 0) -> Split:
         protocol: one of `PROTOCOLS`: holdout, all, paper, 59k, 54k, 50k, nuswide, coco or coco17.
         seed: the same seed gives the same split.
 
+    Returns:
+        The indices of queries, database, training and validation items.
+
     Raises:
         InputError: there is no such protocol, or the dataset is too small for it.
     """
@@ -54,7 +57,13 @@ def split(dataset: Dataset, protocol: str = "holdout", seed: int = 0) -> Split:
 
 
 class _Draw:
-    """The items not drawn yet, and the seed's generator."""
+    """The items not drawn yet, and the seed's generator.
+
+    Args:
+        dataset: what to split.
+        protocol: its name, for the split and for errors.
+        seed: of the generator.
+    """
 
     def __init__(self, dataset: Dataset, protocol: str, seed: int) -> None:
         self.dataset, self.protocol, self.seed = dataset, protocol, seed
@@ -62,13 +71,13 @@ class _Draw:
         self.left = np.arange(len(dataset))
 
     def items(self, count: int) -> Indices:
-        """Draw so many items at random, and remove them from those left."""
+        """Draw `count` items at random, and remove them from those left."""
         if count >= len(self.left):
             raise self.too_small(f"{count:,} of the {len(self.left):,} items left")
         return self.take(np.sort(self.rng.choice(self.left, count, replace=False)))
 
     def per_class(self, count: int, keep: bool = False) -> Indices:
-        """Draw so many items of each class at random; with `keep` they stay among those left."""
+        """Draw `count` items of each class at random; with `keep` they stay among those left."""
         labels = self.dataset.labels
         if labels is None or (np.diff(labels.starts) > 1).any():
             raise InputError(
@@ -92,7 +101,7 @@ class _Draw:
         return found
 
     def sample_left(self, count: int) -> Indices:
-        """Draw so many of those left at random, which stay there."""
+        """Draw `count` of the items left at random; they stay among those left."""
         if count > len(self.left):
             raise self.too_small(f"{count:,} of the {len(self.left):,} items left")
         return np.sort(self.rng.choice(self.left, count, replace=False))
@@ -104,7 +113,15 @@ class _Draw:
         )
 
     def split(self, queries: Indices, validation: Indices | None = None, training: Indices | None = None) -> Split:
-        """Return the split whose database is the items left."""
+        """Return the split whose database is the items left.
+
+        Args:
+            queries: their indices.
+            validation, training: theirs; none unless given.
+
+        Returns:
+            The split.
+        """
         none = np.empty(0, dtype=np.int64)
         return Split(
             self.protocol,

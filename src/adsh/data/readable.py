@@ -45,6 +45,9 @@ def check_readable(
         progress: called with the number of items read so far.
         workers: threads that read; by default as many as the dataset allows.
 
+    Returns:
+        The items that can be read, and those that cannot.
+
     Raises:
         InputError: items cannot be read; all are counted, and the first are named. Not with `skip_bad`.
     """

@@ -39,6 +39,9 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], workers: int
         work: called with each task.
         tasks: read as they are needed.
         workers: threads that work; 0 for the calling thread alone.
+
+    Yields:
+        What `work` returned for each task.
     """
     if not workers:
         yield from map(work, tasks)

@@ -38,7 +38,7 @@ class Split:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("protocol", "seed")}
 
     def check(self, items: int) -> None:
-        """Raise unless this is a split of so many items: in range, ascending, and no query in the database."""
+        """Raise unless this is a split of `items` items: in range, ascending, and no query in the database."""
         for name, part in self.arrays().items():
             if len(part) and (part.min() < 0 or part.max() >= items):
                 odd = part[(part < 0) | (part >= items)][0]

@@ -77,7 +77,14 @@ class InMemory:
 
 
 class OnDisk:
-    """Arrays in files, memory-mapped, in the folder of this fingerprint below `folder`."""
+    """Arrays in memory-mapped files, in the folder `fingerprint` below `folder`.
+
+    Args:
+        folder: where caches are; created if it is missing.
+        fingerprint: of the files and of how they are resized.
+        count: the number of images.
+        size: the side of each.
+    """
 
     def __init__(self, folder: Path, fingerprint: str, count: int, size: int) -> None:
         self.path, self._part = folder / fingerprint, folder / f"{fingerprint}.part"
@@ -161,7 +168,16 @@ class OnDisk:
 
 
 def create_npy(path: Path, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Create a memory-mapped .npy and reserve its disk space, so that a full disk is an error now."""
+    """Create a memory-mapped .npy and reserve its disk space, so that a full disk is an error now.
+
+    Args:
+        path: the file to write.
+        kind: the type of the values.
+        shape: of the array.
+
+    Returns:
+        The array, all 0.
+    """
     array = npy.open_memmap(path, "w+", kind, shape)
     if hasattr(os, "posix_fallocate") and array.nbytes:
         with path.open("r+b") as file:
@@ -201,5 +217,5 @@ def fingerprint_of_files(dataset: Dataset, *how: object) -> str | None:
 
 
 def needed_bytes(count: int, size: int) -> int:
-    """Return the bytes that a cache of so many images takes."""
+    """Return the bytes that a cache of `count` images takes."""
     return count * size * size * 3

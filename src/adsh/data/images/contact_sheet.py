@@ -38,6 +38,9 @@ def contact_sheet(dataset: Dataset, path: str | Path, columns: int = 12, seed: i
         path: the file to write; its suffix, .png, .jpg or .webp, gives the format.
         columns: images a row.
         seed: the images shown are drawn from it.
+
+    Returns:
+        The path of the file.
     """
     path = Path(path)
     kind = check_sheet(path)
@@ -120,7 +123,16 @@ def _widest(rows: list[_Row], font: Any) -> int:
 
 
 def _short(text: str, font: Any, room: int) -> str:
-    """Return the text, cut with … where it does not fit."""
+    """Return the text, cut with … where it does not fit.
+
+    Args:
+        text: the text.
+        font: the font that it is drawn in.
+        room: its width at most, in pixels.
+
+    Returns:
+        The text, or its beginning with ….
+    """
     if font.getlength(text) <= room:
         return text
     while text and font.getlength(text + "…") > room:

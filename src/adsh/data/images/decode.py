@@ -65,6 +65,9 @@ def decode(
         most_pixels: the pixels that it may have.
         check: called with width and height; it raises to refuse the image.
 
+    Returns:
+        uint8 array (H, W, 3).
+
     Raises:
         InputError: the file cannot be read or decoded, or is refused.
     """
@@ -97,7 +100,13 @@ def decode(
 
 
 def check_size(size: tuple[int, int], called: str, most: int = MOST_PIXELS) -> None:
-    """Raise if an image is too large to decode."""
+    """Raise if an image is too large to decode.
+
+    Args:
+        size: width and height.
+        called: what the error calls the image.
+        most: the pixels that it may have.
+    """
     if size[0] * size[1] > most:
         raise InputError(
             f"{called} has {size[0]:,} x {size[1]:,} pixels, more than {most / 1e6:.4g} million: make it smaller"

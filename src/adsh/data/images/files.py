@@ -18,7 +18,16 @@ from .decode import Pixels, decode
 
 
 class ImageFiles(Dataset):
-    """Image files below a folder; a key is a file's path relative to it (absolute paths stay as they are)."""
+    """Image files below a folder; a key is a file's path relative to it (absolute paths stay as they are).
+
+    Args:
+        root: the folder.
+        keys: the path of each file.
+        labels: of the images; None for unlabelled ones.
+        classes: the names of all classes.
+        name: what errors call the source.
+        test_from: the index at which the published test part starts, if there is one.
+    """
 
     workers = None  # a file is opened, read and closed at once
 

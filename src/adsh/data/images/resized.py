@@ -79,6 +79,9 @@ def resize_image(
         name: what errors call the source of the image.
         most: the pixels that it may have before the crop.
 
+    Returns:
+        uint8 array (size, size, 3).
+
     Raises:
         InputError: this is no image, or one so long that it would have more than `most` pixels before the crop.
     """
@@ -97,7 +100,16 @@ def resize_image(
 
 
 def too_long(size: tuple[int, int], resize: int, most: int = MOST_PIXELS) -> bool:
-    """Whether an image of this size has more than `most` pixels once its shorter side is resized to this length."""
+    """Whether an image has more than `most` pixels once its shorter side is resized.
+
+    Args:
+        size: width and height of the image.
+        resize: the length of the shorter side after resizing.
+        most: the pixels that the resized image may have.
+
+    Returns:
+        True if it has more.
+    """
     return resize**2 * max(size) > most * min(size)
 
 
@@ -110,7 +122,15 @@ def resize_shorter_side(image: Pixels, size: int) -> Pixels:
 
 
 def _resized(image: Pixels, height: int, width: int) -> Pixels:
-    """Return the image at this height and width; the same array where it has them already."""
+    """Return the image at this height and width; the same array where it has them already.
+
+    Args:
+        image: (H, W, 3).
+        height, width: the new ones.
+
+    Returns:
+        uint8 array (height, width, 3).
+    """
     if image.shape[:2] == (height, width):
         return image
     return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR))

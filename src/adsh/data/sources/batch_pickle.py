@@ -96,7 +96,7 @@ class _Machine:
         self.stack[-1].update(zip(values[::2], values[1::2], strict=True))
 
     def make_tuple(self, _: Any, count: int | None = None) -> None:
-        """TUPLE: of the values since the mark, or TUPLE1 to TUPLE3: of so many."""
+        """TUPLE: of the values since the mark; TUPLE1 to TUPLE3: of the last `count` values."""
         values = self._since_mark() if count is None else [self.stack.pop() for _ in range(count)][::-1]
         self.stack.append(tuple(values))
 

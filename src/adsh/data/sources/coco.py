@@ -88,6 +88,15 @@ def _trimmed(value: dict[str, Any]) -> Any:
 
 
 def _part(base: Path, part: str, probed: list[str]) -> str:
-    """Return the folder, relative to `base`, that holds most of these images of a part."""
+    """Return the folder, relative to `base`, that holds most of these images of a part.
+
+    Args:
+        base: the folder of the dataset.
+        part: the name of the part, such as train2017.
+        probed: names of a few of its images.
+
+    Returns:
+        The folder, with a slash at its end; "" for `base` itself.
+    """
     places = (f"{part}/", f"images/{part}/", "images/", "")
     return max(places, key=lambda place: sum((base / place / name).is_file() for name in probed))

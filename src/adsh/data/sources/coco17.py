@@ -21,7 +21,16 @@ CLASSES = (
 
 
 class PackedImages(Dataset):
-    """Image files one after the other in one array of bytes: file i is blob[offsets[i]:offsets[i + 1]]."""
+    """Image files one after the other in one array of bytes: file i is blob[offsets[i]:offsets[i + 1]].
+
+    Args:
+        blob: the bytes of all files.
+        offsets: (n + 1,), where each file starts, and the end.
+        labels: of the images.
+        keys: the name of each image.
+        classes: the names of all classes.
+        name: what errors call the source.
+    """
 
     workers = None
 

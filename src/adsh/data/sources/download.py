@@ -83,7 +83,14 @@ def file_digest(path: Path, algorithm: str) -> str:
 
 
 def _fill(url: str, part: Path, progress: Progress | None, wait: float) -> None:
-    """Append to `part` until it is complete, with a new request from there when the connection breaks."""
+    """Append to `part` until it is complete, with a new request from there when the connection breaks.
+
+    Args:
+        url: the address of the file.
+        part: where the bytes received so far are.
+        progress: called with the bytes received so far, and of all (0 if unknown).
+        wait: seconds to wait for the server.
+    """
     idle = 0
     while True:
         before = part.stat().st_size if part.exists() else 0
@@ -107,7 +114,14 @@ def _fill(url: str, part: Path, progress: Progress | None, wait: float) -> None:
 
 
 def _append(url: str, part: Path, progress: Progress | None, wait: float) -> bool:
-    """Request what is missing; return whether all of it came."""
+    """Request the missing bytes, and append them.
+
+    Args:
+        url, part, progress, wait: as of `_fill`.
+
+    Returns:
+        True if the file is complete.
+    """
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     with urllib.request.urlopen(request, timeout=wait) as response:

