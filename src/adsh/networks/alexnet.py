@@ -15,6 +15,11 @@ class AlexNet(Backbone):
     """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the 4,096 outputs of the second linear layer.
 
     Layers and their names are torchvision's, so that its files load.
+
+    Args:
+        bits: the code length.
+        size: the side that images are resized to; None for no resizing.
+        dropout: the probability that an input of a linear layer is dropped in training.
     """
 
     replaced: ClassVar[str] = "classifier.6."
@@ -44,5 +49,14 @@ class AlexNet(Backbone):
 
 
 def build(bits: int, input_shape: tuple[int, ...], size: int | None = 224, dropout: float = 0.5) -> AlexNet:
-    """Create `alexnet`, with images resized to `size`."""
+    """Create `alexnet`.
+
+    Args:
+        bits: the code length.
+        input_shape: the shape of an item; images of any size are taken.
+        size, dropout: as of `AlexNet`.
+
+    Returns:
+        The network, with random weights.
+    """
     return AlexNet(bits, size, dropout)

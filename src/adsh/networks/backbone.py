@@ -52,13 +52,24 @@ def call_in_files(network: nn.Module, attribute: str, name: str) -> None:
     """Call the module `attribute` of a network by another `name` in its state dicts, both saved and loaded.
 
     For published names that mean something else here: torchvision's `features` are the convolutions alone.
+
+    Args:
+        network: the network.
+        attribute: the module's name here.
+        name: its name in files.
     """
     network.register_state_dict_post_hook(partial(_renamed, attribute, name))  # type: ignore[no-untyped-call]  # torch leaves it untyped
     network.register_load_state_dict_pre_hook(partial(_renamed, name, attribute))  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
 
 def _renamed(old: str, new: str, _: nn.Module, state: dict[str, Any], prefix: str, *__: object) -> None:
-    """Replace the prefix `old` of names by `new`, in place and in order."""
+    """Replace the prefix `old` of names by `new`, in place and in order.
+
+    Args:
+        old, new: the names of a module of the network.
+        state: a state dict, which is changed.
+        prefix: the network's own prefix in it.
+    """
     items, start = list(state.items()), f"{prefix}{old}."
     state.clear()
     for name, tensor in items:

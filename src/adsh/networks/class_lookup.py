@@ -11,7 +11,13 @@ _PARTS = ("calibrate", "features", "head", "preprocess", "adsh_weights")  # of t
 
 
 class Lookup(nn.Module):
-    """Gives the class scores in training, and in evaluation the code of the class with the highest score."""
+    """Gives the class scores in training, and in evaluation the code of the class with the highest score.
+
+    Args:
+        network: the classifier, (b, ...) to (b, classes).
+        classes: the number of classes, K.
+        bits: the code length.
+    """
 
     codes: Tensor  # (K, c) of +1/-1
 

@@ -71,7 +71,13 @@ class ResponseNorm(nn.Module):
 
 
 class CNNF(Backbone):
-    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the 4,096 outputs of the second linear layer."""
+    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the 4,096 outputs of the second linear layer.
+
+    Args:
+        bits: the code length.
+        size: the side that images are resized to; None for no resizing.
+        dropout: the probability that an output of a linear layer is dropped in training.
+    """
 
     replaced: ClassVar[str] = "fc8."
 
@@ -99,7 +105,16 @@ class CNNF(Backbone):
 
 
 def build(bits: int, input_shape: tuple[int, ...], size: int | None = 224, dropout: float = 0.5) -> CNNF:
-    """Create `cnn_f`, with images resized to `size`."""
+    """Create `cnn_f`.
+
+    Args:
+        bits: the code length.
+        input_shape: the shape of an item; images of any size are taken.
+        size, dropout: as of `CNNF`.
+
+    Returns:
+        The network, with random weights.
+    """
     return CNNF(bits, size, dropout)
 
 

@@ -43,7 +43,16 @@ class DSHNet(Backbone):
 
 
 def build(bits: int, input_shape: tuple[int, ...], size: int = 32) -> DSHNet:
-    """Create `dsh_net`, with images resized to `size`, a multiple of 8."""
+    """Create `dsh_net`.
+
+    Args:
+        bits: the code length.
+        input_shape: the shape of an item; images of any size are taken.
+        size: the side that images are resized to, a multiple of 8.
+
+    Returns:
+        The network, with random weights.
+    """
     if check_size(size) is None or size % 8:
         raise InputError(f"size={size!r}: dsh_net takes a multiple of 8, 32 and 64 in its paper")
     return DSHNet(bits, size)

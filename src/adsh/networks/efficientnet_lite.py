@@ -41,7 +41,15 @@ _exporting = getattr(torch.compiler, "is_exporting", lambda: False)  # since tor
 
 
 class SameConv2d(nn.Conv2d):
-    """A convolution with TensorFlow's "SAME" padding, or with `symmetric` torch's usual one."""
+    """A convolution with TensorFlow's "SAME" padding, or with torch's usual one.
+
+    Args:
+        inputs, outputs: channels.
+        kernel: the side of the filter, odd.
+        stride: pixels from one output to the next.
+        groups: of channels, each convolved alone.
+        symmetric: whether to pad both ends alike, as torch does.
+    """
 
     def __init__(
         self, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1, symmetric: bool = False
@@ -68,7 +76,13 @@ class SameConv2d(nn.Conv2d):
 
 
 class Block(nn.Module):
-    """Widen, filter each channel, narrow; added to the input where the shapes agree."""
+    """Widen, filter each channel, narrow; added to the input where the shapes agree.
+
+    Args:
+        inputs, outputs: channels.
+        kernel, stride, symmetric: of the filter, as of `SameConv2d`.
+        expansion: the factor by which the channels are widened; 1 for not at all.
+    """
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int, symmetric: bool) -> None:
         super().__init__()
@@ -98,7 +112,17 @@ class Block(nn.Module):
 
 
 class EfficientNetLite(Backbone):
-    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through 1,280 pooled features."""
+    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through 1,280 pooled features.
+
+    Args:
+        bits: the code length.
+        width: the factor of the channels of each stage.
+        depth: the factor of the blocks of each stage but the first and the last.
+        size: the side that images are resized to; None for no resizing.
+        symmetric: whether convolutions pad both ends alike.
+        frozen_blocks: the number of blocks, with the stem before them, that are not trained.
+        dropout, skip: as of `build`.
+    """
 
     replaced: ClassVar[str] = "_fc."
     renames: ClassVar = (
@@ -184,11 +208,14 @@ def build(
         variant: 0, 1 or 2.
         size: the side that images are resized to; by default that of the published weights, None for no resizing.
         padding: "same", as the weights were trained, or "symmetric", which is a little faster.
-        frozen_blocks: so many blocks, and the stem before them, are not trained. They work on the largest images, so
-            that this saves more time than their share of the layers.
+        frozen_blocks: the number of blocks, with the stem before them, that are not trained. They work on the largest
+            images, so that this saves more time than their share of the layers.
         dropout: the probability that a feature is dropped in training.
         skip: the probability that the last residual block is skipped in training; it grows from 0 at the first. The
             weights were trained with 0.2 of both (Lite2: a dropout of 0.3).
+
+    Returns:
+        The network, with random weights.
     """
     if padding not in ("same", "symmetric"):
         raise InputError(f'padding={padding!r}: choose "same", exact for the published weights, or "symmetric"')

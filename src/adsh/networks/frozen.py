@@ -59,7 +59,16 @@ class Frozen(nn.Module):
 
 
 def freeze(backbone: nn.Module, bits: int, **options: Any) -> Frozen:
-    """Put an mlp on the features of a backbone, whose own last layer is not used."""
+    """Put an mlp on the features of a backbone. The backbone's own last layer is not used.
+
+    Args:
+        backbone: the network that gives the features.
+        bits: the code length.
+        **options: hidden and noise, as of the mlp.
+
+    Returns:
+        The backbone, which is not trained, with the mlp on top.
+    """
     backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a stub that leaves it out
     top = build(bits, (int(backbone.feature_size),), **options)  # type: ignore[arg-type]  # a number
     return Frozen(backbone, top)

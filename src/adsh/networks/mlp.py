@@ -11,7 +11,13 @@ from .standardize import Standardize
 class MLP(nn.Module):
     """(b, d) features through `hidden` rectified units to (b, bits).
 
-    In training, normal noise of deviation `noise` is added to the standardised features.
+    In training, normal noise is added to the standardised features.
+
+    Args:
+        dimensions: of the features, d.
+        bits: the code length.
+        hidden: the number of rectified units.
+        noise: the standard deviation of the noise.
     """
 
     def __init__(self, dimensions: int, bits: int, hidden: int, noise: float) -> None:
@@ -35,5 +41,14 @@ class MLP(nn.Module):
 
 
 def build(bits: int, input_shape: tuple[int, ...], hidden: int = 1024, noise: float = 0.3) -> MLP:
-    """Create `mlp` for features of this many dimensions."""
+    """Create `mlp`.
+
+    Args:
+        bits: the code length.
+        input_shape: (d,), the shape of an item.
+        hidden, noise: as of `MLP`.
+
+    Returns:
+        The network, with random weights.
+    """
     return MLP(input_shape[0], bits, hidden, noise)

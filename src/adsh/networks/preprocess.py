@@ -17,9 +17,13 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 class Preprocess(nn.Module):
     """(b, 3 or 1, H, W) images in 0 .. 1 to the (b, 3, size, size) that the weights were trained on.
 
-    A size of None leaves images as they are; otherwise both sides become `size`, by `interpolation` where they grow.
+    With a size, both sides become `size`, by `interpolation` where they grow.
     With a `center_crop_ratio` below 1 they are resized to size / ratio, and the center is cut out. Normalising comes
     first: it commutes with resizing, and images are mostly smaller before it.
+
+    Args:
+        size: the side of the result; None for no resizing.
+        mean, std: of each channel, in 0 .. 1; those of ImageNet unless given.
     """
 
     mean: Tensor
@@ -75,7 +79,16 @@ def check_center_crop_ratio(ratio: object) -> float:
 
 
 def resize(x: Tensor, size: int | None, interpolation: str = BILINEAR) -> Tensor:
-    """Return the batch at (size, size), bilinear and antialiased where a side shrinks; the aspect is not kept."""
+    """Resize a batch of images, bilinear and antialiased where a side shrinks. The aspect is not kept.
+
+    Args:
+        x: (b, channels, H, W).
+        size: the side of the result; None for no resizing.
+        interpolation: "bilinear" or "bicubic", where no side shrinks.
+
+    Returns:
+        The batch (b, channels, size, size).
+    """
     if size is None or x.shape[-2:] == (size, size):
         return x
     shrinks = max(x.shape[-2:]) > size

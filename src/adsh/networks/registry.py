@@ -72,6 +72,9 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
             share of the side to keep; and all take `weights`: "pretrained", the path of a weight file, or None for
             random weights. EfficientNet-Lite and timm's networks start pretrained, the others at random.
 
+    Returns:
+        The network, (b, ...) items to (b, bits).
+
     Raises:
         InputError: the name is not known, or the network does not take such items or options.
     """

@@ -12,7 +12,13 @@ from .preprocess import Preprocess
 
 
 class Basic(nn.Module):
-    """Two 3 x 3 convolutions, added to the input."""
+    """Two 3 x 3 convolutions, added to the input.
+
+    Args:
+        inputs: channels of the input.
+        width: channels of the output.
+        stride: of the first convolution.
+    """
 
     widening = 1
 
@@ -34,7 +40,13 @@ class Basic(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """1 x 1, 3 x 3 and 1 x 1 convolutions, added to the input."""
+    """1 x 1, 3 x 3 and 1 x 1 convolutions, added to the input.
+
+    Args:
+        inputs: channels of the input.
+        width: channels of the 3 x 3 convolution; the output has four times as many.
+        stride: of the 3 x 3 convolution.
+    """
 
     widening = 4
 
@@ -69,7 +81,13 @@ _DEPTHS: dict[int, tuple[_Kind, tuple[int, ...]]] = {
 
 
 class ResNet(Backbone):
-    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through 512 or 2,048 pooled features."""
+    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through 512 or 2,048 pooled features.
+
+    Args:
+        bits: the code length.
+        depth: 18, 34 or 50.
+        size: the side that images are resized to; None for no resizing.
+    """
 
     def __init__(self, bits: int, depth: int, size: int | None) -> None:
         super().__init__()
@@ -95,7 +113,16 @@ class ResNet(Backbone):
 
 
 def build(bits: int, input_shape: tuple[int, ...], depth: int, size: int | None = 224) -> ResNet:
-    """Create a ResNet of this depth, with images resized to `size`."""
+    """Create `resnet18`, `resnet34` or `resnet50`.
+
+    Args:
+        bits: the code length.
+        input_shape: the shape of an item; images of any size are taken.
+        depth, size: as of `ResNet`.
+
+    Returns:
+        The network, with random weights.
+    """
     return ResNet(bits, depth, size)
 
 

@@ -13,7 +13,14 @@ from .preprocess import IMAGENET_MEAN, IMAGENET_STD, Preprocess, check_size
 
 
 class TimmNetwork(Backbone):
-    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the pooled features of timm's network."""
+    """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the pooled features of timm's network.
+
+    Args:
+        bits: the code length.
+        body: timm's network without its classifier.
+        width: the number of its features.
+        preprocess: prepares images for it.
+    """
 
     replays: ClassVar[bool] = False  # unknown for networks of timm
     renames: ClassVar = ((r"^(?!model\.|head\.(weight|bias)$)", "model."),)
@@ -32,7 +39,7 @@ class TimmNetwork(Backbone):
 def build(
     bits: int, input_shape: tuple[int, ...], model: str, size: int | str | None = "auto", pretrained: bool = True
 ) -> TimmNetwork:
-    """Create timm's `model` with a hash layer on top; timm downloads its weights.
+    """Create timm's `model` with a hash layer on top. If `pretrained`, timm downloads its weights.
 
     Args:
         bits: the code length.
@@ -40,6 +47,9 @@ def build(
         model: a name of `timm.list_models()`.
         size: the side that images are resized to; by default what timm states, None for no resizing.
         pretrained: whether to start from timm's weights.
+
+    Returns:
+        The network with its hash layer.
     """
     timm = _timm(model)
     try:

@@ -10,7 +10,13 @@ from torch.nn import functional
 
 
 class Tiny(nn.Module):
-    """(b, channels, H, W) images in 0 .. 1, of any size, to (b, bits)."""
+    """(b, channels, H, W) images in 0 .. 1, of any size, to (b, bits).
+
+    Args:
+        channels: of an image.
+        bits: the code length.
+        width: channels of the first convolution; each further one has twice as many.
+    """
 
     def __init__(self, channels: int, bits: int, width: int) -> None:
         super().__init__()
@@ -40,5 +46,14 @@ class Tiny(nn.Module):
 
 
 def build(bits: int, input_shape: tuple[int, ...], width: int = 16) -> Tiny:
-    """Create `tiny` for (H, W, channels) images."""
+    """Create `tiny`.
+
+    Args:
+        bits: the code length.
+        input_shape: (H, W, channels), the shape of an item.
+        width: as of `Tiny`.
+
+    Returns:
+        The network, with random weights.
+    """
     return Tiny(input_shape[2], bits, width)

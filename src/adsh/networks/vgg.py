@@ -21,6 +21,12 @@ class VGG(Backbone):
     """(b, 3, H, W) images in 0 .. 1 to (b, bits), through the 4,096 outputs of the second linear layer.
 
     Layers and their names are torchvision's, without batch norms, so that its files load.
+
+    Args:
+        bits: the code length.
+        depth: 11 or 16.
+        size: the side that images are resized to; None for no resizing.
+        dropout: the probability that an output of a linear layer is dropped in training.
     """
 
     replaced: ClassVar[str] = "classifier.6."
@@ -52,5 +58,14 @@ class VGG(Backbone):
 
 
 def build(bits: int, input_shape: tuple[int, ...], depth: int, size: int | None = 224, dropout: float = 0.5) -> VGG:
-    """Create `vgg11` or `vgg16`, with images resized to `size`."""
+    """Create `vgg11` or `vgg16`.
+
+    Args:
+        bits: the code length.
+        input_shape: the shape of an item; images of any size are taken.
+        depth, size, dropout: as of `VGG`.
+
+    Returns:
+        The network, with random weights.
+    """
     return VGG(bits, depth, size, dropout)
