@@ -21,7 +21,13 @@ from urllib.parse import quote, urlsplit
 
 
 class ServiceError(Exception):
-    """The service refused a request, or could not be reached; the message says why in one line."""
+    """The service refused a request, or could not be reached; the message says why in one line.
+
+    Args:
+        text: The message.
+        status: The HTTP status of the answer; None if the service could not be reached.
+        request_id: The id of the request in the service's log, if it is known.
+    """
 
     def __init__(self, text: str, status: int | None = None, request_id: str | None = None) -> None:
         super().__init__(text)
@@ -71,6 +77,9 @@ class Client:
             ranking: "hamming", or "asymmetric" for the network's real-valued outputs of an image.
             rerank: Whether ties are ordered by visual similarity; by default where that is possible.
 
+        Returns:
+            The API's answer, with the matches, nearest first.
+
         Raises:
             ServiceError: The service refused the search, or could not be reached.
         """
@@ -102,6 +111,9 @@ class Client:
             image: An image file: its path or its bytes.
             code: A packed code, as bytes or hexadecimal digits.
             metadata: A JSON object to keep with the item.
+
+        Returns:
+            The API's answer.
         """
         if (image is None) == (code is None):
             raise ValueError("give one of image and code")

@@ -89,6 +89,9 @@ class LabelSets:
             starts: (K + 1,).
             tags: the tags of all sets, one set after the other.
             names: the name of each tag.
+
+        Returns:
+            The label sets, without ids.
         """
         return _build(cls, np.empty(0, dtype=np.uint8), np.asarray(starts), np.asarray(tags), names)
 
@@ -157,7 +160,16 @@ def _build(
     names: Iterable[Hashable],
     sizes: NDArray[np.int64] | None = None,
 ) -> LabelSets:
-    """Build a LabelSets from its attributes; sizes are counted unless given."""
+    """Build a LabelSets from its attributes.
+
+    Args:
+        cls: the class to build.
+        ids, starts, tags, names: its attributes.
+        sizes: how many points have each set; counted unless given.
+
+    Returns:
+        The label sets.
+    """
     labels = cls.__new__(cls)
     labels.ids, labels.starts, labels.tags, labels.names = ids, starts, tags, tuple(names)
     labels.sizes = _count(ids, len(starts) - 1) if sizes is None else sizes
@@ -186,7 +198,16 @@ def _from_integers(cls: type[LabelSets], labels: Ids) -> LabelSets:
 
 
 def in_blocks(ids: Ids, change: Callable[[Ids], Ids], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Apply `change` block by block, so that its intermediate arrays are never of size n."""
+    """Apply `change` block by block, so that its intermediate arrays are never of size n.
+
+    Args:
+        ids: (n,).
+        change: returns as many values as it is given ids.
+        dtype: of the result.
+
+    Returns:
+        Array (n,) of the changed values.
+    """
     changed = np.empty(len(ids), dtype=dtype)
     for start in range(0, len(ids), _BLOCK):
         changed[start : start + _BLOCK] = change(ids[start : start + _BLOCK])
@@ -202,7 +223,18 @@ def _from_strings(cls: type[LabelSets], labels: NDArray[Any]) -> LabelSets:
 def _one_tag_a_set(
     cls: type[LabelSets], ids: Ids, names: list[Any], *, unlabelled: bool, sizes: NDArray[np.int64] | None = None
 ) -> LabelSets:
-    """Build label sets of one tag each: set k holds names[k]; if `unlabelled`, the first set is empty."""
+    """Build label sets of one tag each: set k holds names[k].
+
+    Args:
+        cls: the class to build.
+        ids: (n,), the number of each point's set.
+        names: of the sets.
+        unlabelled: whether the first set is the empty one.
+        sizes: as of `_build`.
+
+    Returns:
+        The label sets.
+    """
     starts = np.maximum(np.arange(len(names) + 1) - int(unlabelled), 0)
     return _build(cls, ids, starts, np.arange(starts[-1]), names[int(unlabelled) :], sizes)
 
@@ -233,7 +265,16 @@ def _from_sequence(labels: Any) -> Any:
 
 
 def _tag_sets(items: Any, what: str, *, single: bool = True) -> list[frozenset[Hashable]]:
-    """Return each item as a set of tags; if `single`, a string or an integer is a set of one."""
+    """Return each item as a set of tags.
+
+    Args:
+        items: tags or collections of tags; None for no tag.
+        what: what errors call them.
+        single: whether a string or an integer is a set of one.
+
+    Returns:
+        One set for each item.
+    """
     sets: list[frozenset[Hashable]] = []
     for item in items:
         if item is None:

@@ -216,6 +216,9 @@ def partition_source(
         size: about how many items a partition has; Parquet files are split by row groups instead.
         keys: the column of a Parquet file with the keys.
         images: the column of a Parquet file with the images.
+
+    Returns:
+        The source, of which each partition can be read alone.
     """
     if size < 1:
         raise InputError(f"size={size}: give at least 1 item a partition")

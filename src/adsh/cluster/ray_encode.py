@@ -73,6 +73,9 @@ class Job:
             runtime: "torch" or "onnx".
             device: where the model runs; chosen automatically if None.
             skip_bad: whether to leave out images that cannot be read.
+
+        Returns:
+            The job, with absolute paths.
         """
         if runtime == "onnx":
             package = onnx_package.read(model)[1]
@@ -161,6 +164,9 @@ def encode_with_ray(
         index: also receives the codes of keys that it does not have, partition by partition.
         on_done: called with the number of finished partitions, and of all.
 
+    Returns:
+        What was encoded, skipped and left out.
+
     Raises:
         InputError: a value is wrong, the cluster cannot be reached, or an image cannot be read.
         ServerError: the cluster failed; what is finished is kept.
@@ -207,7 +213,18 @@ def encode_with_ray(
 
 
 def _encode(ray: Any, job: Job, numbers: list[int], actors: int | None, gpus: float) -> Iterator[dict[str, Any]]:
-    """Encode these partitions on the cluster, and yield what the actors report of each."""
+    """Encode these partitions on the cluster, and return what the actors report of each.
+
+    Args:
+        ray: the ray module, connected to a cluster.
+        job: what every actor receives.
+        numbers: of the partitions.
+        actors: how many to start at most; None for as many as the cluster has room for.
+        gpus: how many GPUs each actor has.
+
+    Returns:
+        An iterator of one row for each partition, as it is finished.
+    """
     resources = ray.cluster_resources()
     available = int(resources.get("GPU", 0) / gpus) if gpus else int(resources.get("CPU", 1))
     if not available:  # Ray would wait for them

@@ -74,6 +74,9 @@ def check_codes(codes: Any, bits: int, what: str = "codes") -> Codes:
         bits: the length of the codes.
         what: their name in messages.
 
+    Returns:
+        uint8 array (n, ceil(bits / 8)).
+
     Raises:
         InputError: they have another type, shape or length, or a 1 among the padding bits.
     """

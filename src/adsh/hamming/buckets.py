@@ -19,7 +19,13 @@ from .scan import ranges
 
 
 class Buckets:
-    """Items grouped by code."""
+    """Items grouped by code.
+
+    Args:
+        words: (d, words), the distinct codes.
+        starts: (d + 1,), where each bucket starts, and the end.
+        insertion_order: (n,), of the items, bucket after bucket.
+    """
 
     name = "buckets"
     keeps_insertion_order = False
@@ -104,7 +110,7 @@ class Buckets:
         return self._number.get(code.tobytes(), -1)
 
     def _buckets_for(self, distances: NDArray[Any], k: int) -> NDArray[np.int64]:
-        """The buckets of the k nearest items, and all buckets that tie with the last of those."""
+        """Return the buckets of the k nearest items, and all buckets that tie with the last of those."""
         near = np.arange(len(distances))
         if len(distances) > k:  # k buckets hold k items or more
             near = np.flatnonzero(distances <= kth_smallest(distances, k))
@@ -115,7 +121,16 @@ class Buckets:
         return chosen
 
     def _merge(self, distances: NDArray[Any], buckets: NDArray[np.int64], k: int) -> Hits:
-        """The k nearest items of these buckets."""
+        """Return the k nearest items of these buckets.
+
+        Args:
+            distances: (d,), of all buckets.
+            buckets: the numbers of those to merge.
+            k: how many items.
+
+        Returns:
+            The hits, in order of distance and insertion.
+        """
         starts = self.starts[buckets].astype(np.int64)
         lengths = np.minimum(self.starts[buckets + 1].astype(np.int64) - starts, k)
         positions, far = ranges(starts, lengths), np.repeat(distances[buckets], lengths)
@@ -123,7 +138,7 @@ class Buckets:
         return Hits(positions[order], far[order])
 
     def _expand(self, buckets: NDArray[np.int64], far: NDArray[Any]) -> Hits:
-        """All items of these buckets."""
+        """Return all items of these buckets."""
         starts = self.starts[buckets].astype(np.int64)
         lengths = self.starts[buckets + 1].astype(np.int64) - starts
         if len(buckets) == 1:

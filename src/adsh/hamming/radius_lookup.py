@@ -21,6 +21,9 @@ def lookup_is_cheaper(bits: int, radius: int, codes: int) -> bool:
         bits: the length of the codes; longer ones than 64 bits are never looked up.
         radius: the largest distance.
         codes: how many distinct codes there are.
+
+    Returns:
+        True if it is.
     """
     if bits > 64:
         return False

@@ -35,7 +35,13 @@ def faiss_module() -> Any:
 
 
 class Scan:
-    """Codes in the order of insertion."""
+    """Codes in the order of insertion.
+
+    Args:
+        words: (n, words), the codes.
+        insertion_order: (n,), ascending.
+        by_code: (n,), the positions in order of code.
+    """
 
     name = "scan"
     keeps_insertion_order = True
@@ -107,7 +113,7 @@ class Scan:
         return Hits(near[order], distances[near][order])
 
     def _look_up(self, codes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The positions that have one of these codes (of one word), and the number of the code that each has."""
+        """Return the positions that have one of these codes (of one word), and the number of the code that each has."""
         low, high = (_bisect(self.words[:, 0], self.by_code, codes, after=after) for after in (False, True))
         lengths = high - low
         return self.by_code[ranges(low, lengths)].astype(np.int64), np.repeat(np.arange(len(codes)), lengths)
@@ -121,7 +127,17 @@ def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _bisect(values: NDArray[Any], order: NDArray[Any], targets: NDArray[Any], *, after: bool) -> NDArray[np.int64]:
-    """np.searchsorted(values[order], targets) without the copy values[order]; `after` stands for side="right"."""
+    """Return np.searchsorted(values[order], targets) without the copy values[order].
+
+    Args:
+        values: (n,).
+        order: (n,), the positions that sort them.
+        targets: what to look for.
+        after: whether to return the place after equal values, as side="right" does.
+
+    Returns:
+        Array (len(targets),) of places in the order.
+    """
     low = np.zeros(len(targets), dtype=np.int64)
     high = np.full(len(targets), len(order), dtype=np.int64)
     while (open_ := low < high).any():

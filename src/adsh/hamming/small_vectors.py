@@ -56,9 +56,12 @@ def squared_distances(
     """Return the squared distances from one small vector to others; FARTHEST for an item without one.
 
     Args:
-        vector: (dimensions,) the vector.
-        vectors: (n, dimensions) those of all items.
+        vector: (dimensions,) the query's.
+        vectors: (n, dimensions), those of all items.
         positions: which of them to compare with.
+
+    Returns:
+        Array (len(positions),) of float32.
     """
     count = positions.stop - positions.start if isinstance(positions, slice) else len(positions)
     out = np.empty(count, dtype=np.float32)

@@ -30,6 +30,9 @@ def load_model_of(index: Index, folder: Path | None, device: str | None) -> Hash
         folder: The model's folder; by default the one that the index lies in, or else the one it was built with.
         device: Where the model runs.
 
+    Returns:
+        The model, on the device.
+
     Raises:
         InputError: The folder is not known or not there, or holds another model than the index was built with.
     """

@@ -64,6 +64,9 @@ class IndexSource:
             name: A source, or one image file.
             root: Where the files of a named source are.
             labels: A .npy file of labels, for a source of arrays.
+
+        Returns:
+            The opened source.
         """
         path = Path(name)
         if path.is_file() and path.suffix.lower() in SUFFIXES:
@@ -120,6 +123,9 @@ def build_index(
         source: Its database, in the order of training.
         vectors: Store feature vectors too; every item is read for that.
         progress: Called with the number of items done, and of all items.
+
+    Returns:
+        How many items were added, replaced, skipped and left out.
     """
     database, codes = source.dataset, model.database_codes_
     with open_for_model(location, folder) as index:
@@ -153,6 +159,9 @@ def ingest(
         source: The items.
         options: How to encode and store them.
         progress: Called with the number of items done, and of all items.
+
+    Returns:
+        How many items were added, replaced, skipped and left out.
     """
     options = options or IngestOptions()
     dataset = source.dataset
@@ -190,7 +199,18 @@ def _ingest_blocks(
     options: IngestOptions,
     progress: Progress | None,
 ) -> IngestResult:
-    """Encode and add the items block by block, all but those that are in the index already."""
+    """Encode and add the items block by block, all but those that are in the index already.
+
+    Args:
+        index: The index to add to.
+        source: The items.
+        encode_block: Encodes the items at these indices of the source.
+        options: How to store them.
+        progress: As of `ingest`.
+
+    Returns:
+        What `ingest` returns.
+    """
     started, added, replaced, skipped = time.perf_counter(), 0, 0, 0
     dataset, prefix = source.dataset, options.prefix
     count, was_empty = len(dataset), len(index) == 0

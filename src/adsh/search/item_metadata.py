@@ -28,6 +28,9 @@ def describe_item(dataset: Dataset, position: int, source: str, root: str | None
         position: The item's position in the dataset.
         source: How to open the source again: a name or a path.
         root: Where the files of a named source are, if that was given.
+
+    Returns:
+        The item's class, if it has any, and where it comes from: its file, or the source and its position there.
     """
     metadata: Metadata = {}
     if dataset.labels is not None:
