@@ -285,13 +285,35 @@ class Index(ABC):
 
     @abstractmethod
     def _search(self, queries: list[Query], k: int, offset: int, where: Filter | None, vectors: Any) -> list[Matches]:
-        """Return the k nearest after the first `offset`; ties by `vectors` unless these are None."""
+        """Return the k nearest after the first `offset`.
+
+        Args:
+            queries: the queries.
+            k: how many items to return.
+            offset: how many to skip.
+            where: the filter; None accepts every item.
+            vectors: features of the queries, which order ties; None for the order of insertion.
+
+        Returns:
+            The matches of each query.
+        """
 
     @abstractmethod
     def _within(
         self, queries: list[Query], radius: int, offset: int, limit: int | None, where: Filter | None
     ) -> list[Matches]:
-        """Return all within the radius, or a page of them."""
+        """Return all within the radius, or a page of them.
+
+        Args:
+            queries: the queries.
+            radius: the largest distance.
+            offset: how many of the nearest to skip.
+            limit: how many to return at most; None for all.
+            where: the filter; None accepts every item.
+
+        Returns:
+            The matches of each query.
+        """
 
     @abstractmethod
     def _find(self, keys: list[bytes]) -> list[Rows]:
@@ -303,7 +325,13 @@ class Index(ABC):
 
     @abstractmethod
     def _set_fact(self, name: str, value: bytes, *, overwrite: bool = True) -> None:
-        """Store a value with the index under this name; without `overwrite`, only if there is none yet."""
+        """Store a value with the index under this name.
+
+        Args:
+            name: of the fact.
+            value: what to store.
+            overwrite: whether to replace a stored value.
+        """
 
     def _no_vectors(self) -> InputError:
         return InputError(

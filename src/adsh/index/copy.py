@@ -41,6 +41,9 @@ def copy(source: str, target: str, report: Report | None = None) -> CopyResult:
         target: the location of the copy, which is created if it is missing.
         report: called with the number of items done, and of all.
 
+    Returns:
+        How many items were copied, and how many searches gave the same results.
+
     Raises:
         InputError: both are the same place, or the target holds items that the source does not.
         FolderError: the two differ afterwards.

@@ -37,6 +37,9 @@ class Header:
             index: the location of the index, for messages.
             newest: the newest format version that can be read.
 
+        Returns:
+            The header.
+
         Raises:
             FolderError: it is no header, or of a newer version.
         """
@@ -65,6 +68,9 @@ class Header:
             model: the fingerprint.
             items: how many items the index holds.
             index: the location of the index, for messages.
+
+        Returns:
+            The header to store.
 
         Raises:
             InputError: the codes are, or may be, those of another model.

@@ -37,7 +37,14 @@ class StoredVectors(NamedTuple):
 
 
 class Matches:
-    """The items found for one query, nearest first; equal distances in the order of insertion."""
+    """The items found for one query, nearest first; equal distances in the order of insertion.
+
+    Args:
+        keys: of the items.
+        distances: (len(keys),).
+        texts: reads each item's metadata as JSON, empty for None; None if no item has any.
+        codes: reads the packed codes; None if the index does not provide them.
+    """
 
     __slots__ = ("_codes", "_metadata", "_texts", "distances", "keys")
 

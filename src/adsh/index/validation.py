@@ -53,6 +53,9 @@ def check_queries(codes: Any, ranking: str, bits: int) -> list[Query]:
         codes: packed codes (q, bytes), or outputs (q, bits).
         ranking: "hamming" or "asymmetric".
         bits: the length of the codes.
+
+    Returns:
+        One query for each row.
     """
     if ranking == "hamming":
         return code_queries(check_codes(as_codes(codes), bits), bits)
@@ -101,7 +104,13 @@ def _check_key(number: int, key: object, longest: int) -> bytes:
 
 
 def check_count(what: str, count: int, keys: int) -> None:
-    """Raise unless there are as many of `what` as keys."""
+    """Raise unless there are as many of `what` as keys.
+
+    Args:
+        what: what there must be one of for each key.
+        count: how many there are.
+        keys: how many keys there are.
+    """
     if count != keys:
         raise InputError(f"{keys} keys but {count} {what}: give one of each for an item")
 
@@ -182,7 +191,16 @@ def check_outputs(outputs: Any, bits: int) -> NDArray[np.float64]:
 
 
 def check_number(name: str, value: object, least: int) -> int:
-    """Return a whole number of at least `least`; raise if it is none."""
+    """Return a whole number of at least `least`; raise if it is none.
+
+    Args:
+        name: of the parameter, for the error.
+        value: what was given.
+        least: the smallest number allowed.
+
+    Returns:
+        The number as an int.
+    """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name}={value!r}: give a whole number of at least {least}")
     return int(value)

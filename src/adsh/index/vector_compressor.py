@@ -32,13 +32,16 @@ class VectorCompressor:
         load: Callable[[], bytes | None],
         save: Callable[[bytes], None] | None = None,
     ) -> NDArray[np.int8]:
-        """Return small vectors (count, dimensions).
+        """Return the small vectors of features.
 
         Args:
             vectors: features (count, d), or `StoredVectors`, which are small already.
             count: how many vectors are expected.
             load: reads the projection that the index stores.
             save: stores a projection; None if none may be fitted now.
+
+        Returns:
+            int8 array (count, dimensions).
         """
         if isinstance(vectors, StoredVectors):
             check_count("vectors", len(vectors.small), count)

@@ -51,6 +51,9 @@ class State:
             items: how many items it adds; negative if it removes some.
             checksums: what it adds to the sum of checksums.
             writes: how many numbers it takes.
+
+        Returns:
+            The new state.
         """
         return replace(
             self,

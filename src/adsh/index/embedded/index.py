@@ -48,7 +48,14 @@ _DIFFER = "the snapshot and the database differ: open the index again, and the s
 
 
 class EmbeddedIndex(Index):
-    """An index in a folder."""
+    """An index in a folder.
+
+    Args:
+        folder: where it is, or is to be created.
+        bits: the length of the codes; None to open an existing index only.
+        model: the fingerprint of the model that computes the codes; None if it is not known.
+        timeout: how many seconds a write waits for another process's.
+    """
 
     folder: Path
 
@@ -273,7 +280,13 @@ class EmbeddedIndex(Index):
         self._rewrite_if_due(state, _REWRITE_FROM, _REWRITE_FRACTION)
 
     def _rewrite_if_due(self, state: State, least: int, fraction: int) -> None:
-        """Write a new snapshot if more than `least` writes, and 1/fraction of the items, are not in the last one."""
+        """Write a new snapshot if more than `least` writes, and 1/fraction of the items, are not in the last one.
+
+        Args:
+            state: of the database.
+            least: the number of writes that a snapshot is never written for.
+            fraction: of the items, as its denominator.
+        """
         if state.last - state.upto > max(least, state.items // fraction):
             self._view.try_to_compact(self._store)
 

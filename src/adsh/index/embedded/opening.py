@@ -19,6 +19,9 @@ def open_store(folder: Path, bits: int | None, timeout: float) -> Store:
         bits: the length of the codes; None to open an existing index only.
         timeout: how many seconds a write waits for another process's.
 
+    Returns:
+        The open database.
+
     Raises:
         FolderError: the folder is a file, or holds something else.
         InputError: there is no index, and no bits to create one with.
@@ -46,6 +49,9 @@ def create_or_open(store: Store, bits: int | None, model: str | None) -> Header:
         store: the database.
         bits: the length of the codes; None for that of the existing index.
         model: the fingerprint of the model that computes the codes; None if it is not known.
+
+    Returns:
+        The header as it is stored now.
 
     Raises:
         InputError: the index has other bits or another model, or there is none and no bits to create one with.

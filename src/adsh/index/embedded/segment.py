@@ -38,7 +38,17 @@ class Found(NamedTuple):
 
 
 class Segment:
-    """Items laid out for searching."""
+    """Items laid out for searching.
+
+    Args:
+        bits: the length of the codes.
+        layout: the codes, in the order that is searched.
+        keys: of the items, in the order of the layout.
+        metadata: as JSON; None if no item has any.
+        vectors: (n, dimensions), the small vectors; None if no item has any.
+        deleted: (n,), whether each item is deleted; None if none is.
+        filter_cache: results of the last filters, shared with the segment that this one was copied from.
+    """
 
     def __init__(
         self,
@@ -129,6 +139,9 @@ class Segment:
             query: the query.
             k: how many.
             where: the filter; None accepts every item.
+
+        Returns:
+            The hits, nearest first.
         """
         depth = min(k, len(self.layout))
         while True:
@@ -141,7 +154,15 @@ class Segment:
             depth = min(depth * _MORE, len(self.layout))
 
     def top_many(self, queries: list[Query], k: int, where: Filter | None = None) -> list[Hits]:
-        """Return the k nearest of each query; see `top` for the arguments."""
+        """Return the k nearest of each query.
+
+        Args:
+            queries: the queries.
+            k, where: as of `top`.
+
+        Returns:
+            The hits of each query.
+        """
         if self.deleted is None and where is None:
             return self.layout.top_many(queries, min(k, len(self.layout)))
         return [self.top(query, k, where) for query in queries]
@@ -153,6 +174,9 @@ class Segment:
             query: the query.
             limit: the largest distance.
             where: the filter; None accepts every item.
+
+        Returns:
+            The hits, nearest first.
         """
         hits = self._accepted(self.layout.ball(query, limit), where)
         if isinstance(hits.positions, slice):
@@ -168,6 +192,9 @@ class Segment:
             k: how many.
             vector: the query's small vector.
             where: the filter.
+
+        Returns:
+            The hits, and the distances of their vectors.
         """
         hits = self.top(query, k, where)
         if len(hits.distances) == k:  # what ties with the last of them may be nearer by its vector

@@ -92,6 +92,9 @@ class Segments:
             offset: how many to skip.
             where: the filter.
             vectors: the queries' small vectors (q, dimensions), to order ties by; None for the order of insertion.
+
+        Returns:
+            The matches of each query.
         """
         depth = min(k + offset, len(self))
         if not depth:
@@ -114,13 +117,24 @@ class Segments:
             offset: how many of the nearest to skip.
             limit: how many to return at most; None for all.
             where: the filter.
+
+        Returns:
+            The matches, nearest first.
         """
         found = [Found(segment.within(query, radius, where)) for segment in self.segments]
         stop = None if limit is None else offset + limit
         return self._matches(found, offset, stop) if found else _no_matches()
 
     def _matches(self, found: list[Found], start: int, stop: int | None) -> Matches:
-        """Merge what the segments found, in order of distance, vector distance and insertion."""
+        """Merge what the segments found, in order of distance, vector distance and insertion.
+
+        Args:
+            found: the hits of each segment.
+            start, stop: which of the merged hits to return.
+
+        Returns:
+            The matches.
+        """
         if len(found) == 1:
             return _segment_matches(self.segments[0], found[0].hits, start, stop)
         segments = self.segments
@@ -156,7 +170,16 @@ class Segments:
 
 
 def _segment_matches(segment: Segment, hits: Hits, start: int, stop: int | None) -> Matches:
-    """The matches of an index with a single segment, whose hits are in order already."""
+    """Return the matches of an index with a single segment, whose hits are in order already.
+
+    Args:
+        segment: the segment.
+        hits: in order.
+        start, stop: which of them to return.
+
+    Returns:
+        The matches.
+    """
     positions, distances = hits
     if start or (stop is not None and stop < len(distances)):
         positions, distances = hits.indices()[start:stop], distances[start:stop]

@@ -126,7 +126,16 @@ class Store(Database):
         self._db.execute("DELETE FROM removed WHERE number <= ?", (upto,))
 
     def _select(self, condition: str, values: tuple[Any, ...], bits: int) -> StoredRows:
-        """Return the selected items, verified. SQLite concatenates each column: a row costs no Python object."""
+        """Return the selected items, verified. SQLite concatenates each column: a row costs no Python object.
+
+        Args:
+            condition: in SQL, with its order and limit.
+            values: of its parameters.
+            bits: the length of the codes.
+
+        Returns:
+            The items, with their numbers and checksums.
+        """
         found = self._db.execute(_COLUMNS.format(condition), values).fetchone()
         count, numbers, keys, raw, with_metadata, with_vector = found
         if not count:

@@ -83,6 +83,9 @@ class View:
             segments: the segments with the writes up to number `seen`.
             seen: the last number they contain.
             state: the state to bring them to.
+
+        Returns:
+            The segments with all writes of the state.
         """
         if state.last > seen:
             segments = segments.without(*self.store.removed(seen, self.bits))

@@ -30,7 +30,14 @@ _REQUEST = 16 << 20  # bytes
 
 
 class MilvusIndex(Index):
-    """An index in two collections of a Milvus server."""
+    """An index in two collections of a Milvus server.
+
+    Args:
+        address: milvus+http://host:19530?collection=NAME, or milvus+https.
+        bits: the length of the codes; None to open an existing index only.
+        model: the fingerprint of the model that computes the codes; None if it is not known.
+        timeout: how many seconds to wait for the server.
+    """
 
     keeps_vectors = False
     ranks_asymmetric = False

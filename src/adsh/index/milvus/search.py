@@ -79,7 +79,7 @@ class Search:
 
 
 Window = tuple[int, int]  # of the insertion order: from, and up to, not including
-Read = Callable[[Window, int], list[Entity]]  # at most so many entities of a window
+Read = Callable[[Window, int], list[Entity]]  # (window, most): returns at most `most` entities of the window
 
 
 def windows(read: Read, window: Window = EVERYTHING, most: int | None = None) -> Iterator[list[Entity]]:
@@ -89,6 +89,9 @@ def windows(read: Read, window: Window = EVERYTHING, most: int | None = None) ->
         read: reads entities.
         window: where to read them.
         most: how many entities a piece has fewer than; as many as Milvus returns at once, if None.
+
+    Yields:
+        The entities of a piece, sorted by their order of insertion.
     """
     most = most or MOST
     found = read(window, most)

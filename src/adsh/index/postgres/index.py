@@ -41,7 +41,14 @@ FROM unnest(%s::text[]) AS name
 
 
 class PostgresIndex(Index):
-    """An index in the tables of a PostgreSQL database."""
+    """An index in the tables of a PostgreSQL database.
+
+    Args:
+        address: postgresql://user:password@host:5432/database?table=NAME.
+        bits: the length of the codes; None to open an existing index only.
+        model: the fingerprint of the model that computes the codes; None if it is not known.
+        timeout: how many seconds to wait for the server, and for another writer.
+    """
 
     longest_key = 2600  # bytes: the most that an index of PostgreSQL takes
 

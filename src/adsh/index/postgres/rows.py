@@ -74,7 +74,15 @@ def insert_items(
 
 
 def _copy(connection: Connection, tables: Tables, bits: int, batch: Batch, small: NDArray[np.int8] | None) -> None:
-    """Copy a batch to a temporary table of this session, in one stream."""
+    """Copy a batch to a temporary table of this session, in one stream.
+
+    Args:
+        connection: a connection in a transaction.
+        tables: the tables of the index.
+        bits: the length of the codes.
+        batch: the items.
+        small: their small vectors; None if they have none.
+    """
     connection.execute(tables.sql(_NEW, bits=sql.Literal(bits)))
     metadata: list[str | None] = [None] * len(batch.keys)
     if batch.metadata is not None:
@@ -145,6 +153,9 @@ def rows_after(connection: Connection, tables: Tables, bits: int, after: int, co
         bits: the length of the codes.
         after: the insertion order of the item before them.
         count: how many to return at most.
+
+    Returns:
+        The items, at most `count`.
     """
     statement = tables.sql(_COLUMNS + "WHERE place > %s ORDER BY place LIMIT %s")
     found = connection.execute(statement, [after, count]).fetchall()
@@ -159,6 +170,9 @@ def rows_spread(connection: Connection, tables: Tables, bits: int, count: int) -
         tables: the tables of the index.
         bits: the length of the codes.
         count: how many to return at most.
+
+    Returns:
+        The items; None if there are none.
     """
     known = connection.execute(tables.sql("SELECT code::text FROM {codes} LIMIT %s"), [count]).fetchall()
     each = -(-count // max(1, len(known)))

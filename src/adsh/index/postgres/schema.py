@@ -67,7 +67,13 @@ class Tables:
         return None if found is None else bytes(found[0])
 
     def set_fact(self, connection: Connection, name: str, value: bytes) -> None:
-        """Store a value under this name."""
+        """Store a value under this name.
+
+        Args:
+            connection: a connection in a transaction.
+            name: of the fact.
+            value: what replaces the stored value, if there is one.
+        """
         statement = "INSERT INTO {facts} VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         connection.execute(self.sql(statement), [name, value])
 
@@ -86,6 +92,9 @@ def create_or_open(server: Server, tables: Tables, bits: int | None, model: str 
         tables: the tables.
         bits: the length of the codes; None for that of the existing index.
         model: the fingerprint of the model that computes the codes; None if it is not known.
+
+    Returns:
+        The header as it is stored now.
 
     Raises:
         InputError: the index has other bits or another model, or there is none and no bits to create one with.
@@ -134,7 +143,16 @@ def _read_header(server: Server, connection: Connection, tables: Tables) -> Head
 
 
 def _migrate(connection: Connection, tables: Tables, header: Header) -> Header:
-    """Migrate the tables from the header's version to the newest."""
+    """Migrate the tables from the header's version to the newest.
+
+    Args:
+        connection: a connection in a transaction that holds the lock of the index.
+        tables: the tables of the index.
+        header: as it is stored; of version 0 for an index that is new.
+
+    Returns:
+        The header of the newest version.
+    """
     if header.format_version == len(MIGRATIONS):
         return header
     for version in MIGRATIONS[header.format_version :]:

@@ -77,6 +77,9 @@ class Search:
             k: how many items to return.
             offset: how many to skip.
             vector: the small vector that orders ties; None for the order of insertion.
+
+        Returns:
+            The matches, nearest first.
         """
         stop = reach = limit = k + offset
         total = None  # a sum over all codes: computed only if it is needed
@@ -101,6 +104,9 @@ class Search:
             radius: the largest distance.
             offset: how many of the nearest to skip.
             limit: how many to return at most; None for all.
+
+        Returns:
+            The matches, nearest first.
         """
         stop = None if limit is None else offset + limit
         rows = self._items(_WITHIN, [code, radius], None if self.where else stop, None)

@@ -25,7 +25,13 @@ SELECT set_config('lock_timeout', %s, false), set_config('jit', 'off', false),
 
 
 class Server:
-    """A server at an address. Each thread that uses it has a connection of its own meanwhile."""
+    """A server at an address. Each thread that uses it has a connection of its own meanwhile.
+
+    Args:
+        address: with user and password.
+        shown_as: what messages call it, without the password.
+        timeout: how many seconds to wait for it, and for the lock of another session.
+    """
 
     def __init__(self, address: str, shown_as: str, timeout: float) -> None:
         self.name = shown_as
