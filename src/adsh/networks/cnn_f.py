@@ -108,9 +108,8 @@ def build(bits: int, input_shape: tuple[int, ...], size: int | None = 224, dropo
     """Create `cnn_f`.
 
     Args:
-        bits: the code length.
+        bits, size, dropout: as of `CNNF`.
         input_shape: the shape of an item; images of any size are taken.
-        size, dropout: as of `CNNF`.
 
     Returns:
         The network, with random weights.
