@@ -43,7 +43,7 @@ class Backbone(nn.Module):
         return self.body(self.preprocess(x))
 
     def forward(self, x: Tensor) -> Tensor:
-        """F(x)."""
+        """Return F(x), (b, bits)."""
         out: Tensor = self.head(self.features(x))
         return out
 

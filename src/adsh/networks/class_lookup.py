@@ -11,7 +11,7 @@ _PARTS = ("calibrate", "features", "head", "preprocess", "adsh_weights")  # of t
 
 
 class Lookup(nn.Module):
-    """Gives the class scores in training, and in evaluation the code of the class with the highest score.
+    """A classifier that returns class scores in training, and the code of the highest-scoring class in evaluation.
 
     Args:
         network: the classifier, (b, ...) to (b, classes).
@@ -33,7 +33,7 @@ class Lookup(nn.Module):
 
     @property
     def evaluation_batch(self) -> int:
-        """That of the wrapped network, on the device it is on now."""
+        """The number of items that the wrapped network encodes at once, on its current device."""
         size: int = self.network.evaluation_batch  # type: ignore[assignment]  # AttributeError where it has none
         return size
 

@@ -232,7 +232,7 @@ def build(
 
 
 def _relu6(x: Tensor) -> Tensor:
-    """Clamp to 0 .. 6, in place. By relu6, torch takes twice as long to export a network."""
+    """Clamp to 0 .. 6, in place. With relu6, torch takes twice as long to export a network."""
     return x.clamp(0, 6) if _exporting() else functional.relu6(x, inplace=True)
 
 

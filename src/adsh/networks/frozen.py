@@ -27,7 +27,7 @@ class Frozen(nn.Module):
 
     @property
     def preprocess(self) -> nn.Module:
-        """The backbone's."""
+        """The preprocessing of the backbone."""
         return cast(nn.Module, self.backbone.preprocess)
 
     @property
@@ -47,7 +47,7 @@ class Frozen(nn.Module):
         return features
 
     def forward(self, x: Tensor) -> Tensor:
-        """F(x)."""
+        """Return F(x), (b, bits)."""
         out: Tensor = self.top(self.features(x))
         return out
 

@@ -20,7 +20,7 @@ class Linear(nn.Module):
         self.standardize.calibrate(sample)
 
     def forward(self, x: Tensor) -> Tensor:
-        """F(x)."""
+        """Return F(x), (b, bits)."""
         out: Tensor = self.head(self.standardize(x))
         return out
 

@@ -32,7 +32,7 @@ class MLP(nn.Module):
         self.standardize.calibrate(sample)
 
     def forward(self, x: Tensor) -> Tensor:
-        """F(x)."""
+        """Return F(x), (b, bits)."""
         x = self.standardize(x)
         if self.training and self.noise:
             x = x + self.noise * torch.randn_like(x)

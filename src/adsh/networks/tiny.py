@@ -31,7 +31,7 @@ class Tiny(nn.Module):
         return self.head.in_features
 
     def features(self, x: Tensor) -> Tensor:
-        """(b, feature_size): what the last layer sees."""
+        """Return (b, feature_size), the inputs of the last layer."""
         x = x - 0.5
         for i, (convolution, norm) in enumerate(zip(self.convolutions, self.norms, strict=True)):
             x = torch.relu(norm(convolution(x)))
@@ -40,7 +40,7 @@ class Tiny(nn.Module):
         return functional.adaptive_avg_pool2d(x, 2).flatten(1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """F(x)."""
+        """Return F(x), (b, bits)."""
         out: Tensor = self.head(self.features(x))
         return out
 

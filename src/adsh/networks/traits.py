@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkTraits:
-    """What one network has; None for what it has not."""
+    """What one network has; None for what it lacks."""
 
     head: nn.Module | None
     feature_layer: nn.Module | None  # its input are the features: `head`, or the mlp on a frozen network

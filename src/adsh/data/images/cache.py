@@ -52,10 +52,10 @@ class Store(Protocol):
         """Note that all items before this index are read."""
 
     def finish(self) -> None:
-        """Note that all are read."""
+        """Note that all items are read."""
 
     def close(self) -> None:
-        """Stop, complete or not."""
+        """Release the store, whether or not all items are read."""
 
 
 class InMemory:
@@ -119,12 +119,12 @@ class OnDisk:
         return self._lock is None
 
     def mark(self, done: int) -> None:
-        """Note that all items before this index are read; from time to time that is written, after the pixels."""
+        """Note that all items before this index are read; from time to time this is saved, after the pixels."""
         if time.monotonic() - self._written > _INTERVAL:
             self._write_progress(done)
 
     def finish(self) -> None:
-        """Give the folder its name."""
+        """Rename the complete folder to its final name."""
         if self._lock is not None:
             self._write_progress(len(self.digests))
             try:
