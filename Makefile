@@ -77,7 +77,7 @@ docs: $(VENV)/.docs  ## build the docs into site/; every warning is an error
 notebooks: $(VENV)/.dev  ## remake examples/notebooks from the examples
 	$(BIN)/python examples/to_notebooks.py
 
-screenshots: $(VENV)/.dev  ## remake all pictures in docs/images (needs chromium)
+screenshots: $(VENV)/.dev  ## remake all images in docs/images (needs chromium)
 	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/screenshots.py
 

@@ -6,7 +6,7 @@ Images of 32 x 32 through `tiny` (batch norm, averaged weights, random changes),
 on the digits. A machine shows a gain up to as many processes as it has idle cores; beyond them the figures show what
 messages cost. Sums are rounded otherwise in another number of processes, and AdamW divides a gradient by its own size,
 however small: "one process, rounded otherwise" is what that alone does to one process, its outputs moved by 1.2e-7 of
-themselves. A network that works in float64 rounds too little for that to show. With parts=4 sums are rounded alike in
+themselves. A network that works in float64 rounds too little for that to show. With parts=4 sums are rounded equally in
 all: nothing may differ. Writes results/benchmarks/distributed.json.
 """
 

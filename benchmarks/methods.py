@@ -4,8 +4,8 @@
     python benchmarks/methods.py --methods itq sdh_d --points 59000
 
 Learning the codes, fitting the hash function (the boosted trees, for FastH, LFH and COSDISH) and coding all points are
-told apart; for networks, training is all of it. All points given are learned from, so that a method and its -D variant
-take as long, and the latter stands for both. Figures of other methods in results/benchmarks/methods.json stay.
+timed separately; for networks, training is all of it. All points given are learned from, so that a method and its -D
+variant take as long, and the latter stands for both. Figures of other methods in results/benchmarks/methods.json stay.
 """
 
 from __future__ import annotations

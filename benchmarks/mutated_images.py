@@ -2,7 +2,7 @@
 
     python benchmarks/mutated_images.py [count]      (2,000 where none is given)
 
-Pictures of every format, small and large, are cut, and their bytes flipped, repeated, swapped and overwritten; some
+Images of every format, small and large, are cut, and their bytes flipped, repeated, swapped and overwritten; some
 tell of more pixels than they have. Each is sent to /v1/encode. The first answer that is neither 200 nor 422, or takes
 more than 10 s, ends the run, and so does a server that holds a gigabyte more than before.
 Writes results/benchmarks/mutated_images.json.

@@ -101,7 +101,7 @@ def by_cluster(model, photos, out):
         assert coding.returncode == 0, problem
     finally:
         cluster.shutdown()
-    again = run(*arguments, "--address", "127.0.0.1:1")  # nothing is left to do, so no cluster is asked
+    again = run(*arguments, "--address", "127.0.0.1:1")  # nothing is left to do, so no cluster is needed
     assert (again["there_before"], again["items"]) == (again["partitions"], 0), again
     return json.loads(printed), killed
 

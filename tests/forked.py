@@ -2,7 +2,7 @@
 
 `Popen` is `subprocess.Popen` for `[sys.executable, "-m", MODULE, …]` and `[sys.executable, "-c", PROGRAM, …]`: the
 process is a real one, with its own pid, pipes, folder, environment and exit status, but torch, which takes seconds to
-import, is there already. One server a test process is started when the first is asked for. A process that starts others
+import, is there already. One server a test process is started when the first is requested. A process that starts others
 in the same way (`adsh train --processes 2`) forks them as well, from itself.
 
 With ADSH_TEST_FORK=0 real processes are started: for `make coverage`, and where a difference is suspected.
@@ -45,7 +45,7 @@ def _arguments(popen: subprocess.Popen[Any], values: tuple[Any, ...]) -> dict[st
 
 
 def _order(given: dict[str, Any]) -> dict[str, Any] | None:
-    """What a forked process is told to do; None where it has to be a real one."""
+    """What a forked process has to do; None where it has to be a real one."""
     words = [os.fspath(word) for word in given["args"]] if not isinstance(given["args"], str) else []
     unbuffered = words[1:2] == ["-u"]
     if unbuffered:
@@ -183,7 +183,7 @@ def _serve(number: int) -> None:
 
 
 def _become(order: dict[str, Any], files: list[int]) -> None:
-    """Turn a fresh fork into the process that was asked for; never returns."""
+    """Turn a fresh fork into the process that was requested; never returns."""
     status = 1
     try:
         if order["new_session"]:

@@ -1,4 +1,4 @@
-"""The client without a service: what it refuses, what it asks for, and how it tells that nobody answers."""
+"""The client without a service: what it refuses, what it sends, and what it says when nobody answers."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def test_a_model_is_trained_described_and_loaded(adsh, blob_file):
     assert ended.err == ""  # nothing animated, nothing at all, where it is no terminal
     assert "adsh evaluate model" in ended.out
     model = package.load("model")
-    assert len(model.code_table_) == 270  # a tenth asks
+    assert len(model.code_table_) == 270  # a tenth are queries
     summary = adsh("info", "model", "--json").json
     assert (summary["bits"], summary["network"], summary["points"]) == (12, "mlp", 270)
     assert "270" in adsh("info", "model").out

@@ -47,7 +47,7 @@ def test_info_lists_every_file_that_cannot_be_read(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         Image.new("RGB", (4, 4), (len(name), int(name[2]), 0)).save(tmp_path / name)
     for name in ("a/2.png", "b/3.png"):
-        (tmp_path / name).write_text("no picture")
+        (tmp_path / name).write_text("not an image")
     with pytest.raises(InputError, match="2 of 4 items cannot be read: .*2.png.*3.png.*--skip-bad"):
         run("info", tmp_path)
     assert re.search(

@@ -1,4 +1,4 @@
-"""What goes wrong is told in one line, with status 2, and nothing is lost by it."""
+"""Errors are reported in one line, with status 2, and nothing is lost by it."""
 
 from __future__ import annotations
 

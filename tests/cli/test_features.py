@@ -97,7 +97,7 @@ def test_wrong_requests_are_reported_in_one_line(adsh, refused, folder, blob_fil
     assert "ends in .npy" in refused("features", "in", "--network", "tiny", "--out", "f.txt")
     assert "batch=0" in refused("features", "in", "--network", "tiny", "--batch", 0)
     assert "no weight file" in refused("features", "in", "--network", "alexnet", "--weights", "nowhere.pth")
-    (folder / "a/03.png").write_text("no picture")
+    (folder / "a/03.png").write_text("not an image")
     assert "1 of 60 items cannot be read" in refused(*MAKE)
     summary = adsh(*MAKE, "--skip-bad", "--json").json
     assert (summary["items"], [one["key"] for one in summary["unreadable"]]) == (59, ["a/03.png"])

@@ -35,7 +35,7 @@ def photos(tmp_path):
 def spoiled(photos):
     (photos / "cat/cut.jpg").write_bytes((photos / "cat/00.jpg").read_bytes()[:400])
     (photos / "dog/empty.jpg").write_bytes(b"")
-    (photos / "dog/text.png").write_text("no picture")
+    (photos / "dog/text.png").write_text("not an image")
     header = struct.pack(">IIBBBBB", 50_000, 50_000, 8, 2, 0, 0, 0)
     chunk = struct.pack(">I", 13) + b"IHDR" + header + struct.pack(">I", zlib.crc32(b"IHDR" + header))
     (photos / "cat/big.png").write_bytes(b"\x89PNG\r\n\x1a\n" + chunk)

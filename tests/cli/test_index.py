@@ -137,7 +137,7 @@ def test_a_search_that_cannot_be_is_refused(adsh, index, refused):
 
 
 def test_unreadable_files_are_listed_and_what_was_put_in_before_stays(adsh, index, refused, tmp_path):
-    (tmp_path / "new/dog/text.png").write_text("no picture")
+    (tmp_path / "new/dog/text.png").write_text("not an image")
     assert "text.png" in refused("index", "add", index, "new")
     added = adsh("index", "add", index, "new", "--skip-bad", "--json").json
     assert added["new"] == 10
@@ -186,7 +186,7 @@ def test_training_on_features_can_end_with_an_index(adsh, tmp_path):
     np.savez(tmp_path / "f.npz", features=np.random.default_rng(0).normal(size=(90, 8)), labels=labels)
     assert adsh("train", "f.npz", "--bits", 8, "--outer", 1, "--out", "m", "--index").status == 0
     with package.open_index("m/index") as opened:
-        assert len(opened) == 90  # a tenth asked: all are put in, coded by the network
+        assert len(opened) == 90  # a tenth were queries: all are added, encoded by the network
 
 
 def test_wrong_commands_are_answered_in_one_line(adsh, index, refused, tmp_path):

@@ -1,4 +1,4 @@
-"""Small pictures for the tests of sources."""
+"""Small images for the tests of sources."""
 
 from __future__ import annotations
 

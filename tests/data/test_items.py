@@ -9,7 +9,7 @@ from adsh.errors import InputError
 
 
 class Lazy:
-    """Items made when they are asked for; counts what was read."""
+    """Items computed on access; counts what was read."""
 
     def __init__(self, n, make):
         self.n, self.make, self.read = n, make, []

@@ -78,7 +78,7 @@ def test_arrays_features_and_objects_of_unknown_kind_are_read_in_the_callers_thr
 
 def test_a_file_that_breaks_meanwhile_is_reported_in_one_line_and_no_thread_stays(folder):
     dataset = ResizedDataset(open_source(folder), 16)
-    (folder / "a/30.png").write_text("no picture")
+    (folder / "a/30.png").write_text("not an image")
     with (
         pytest.raises(InputError, match="30.png is no image of a known format"),
         DeviceLoader(as_items(dataset), CPU) as feed,

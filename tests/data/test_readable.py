@@ -17,7 +17,7 @@ def folder(tmp_path):
 def spoil(folder, count):
     names = [f"{'ab'[at % 2]}/{at:02}.png" for at in range(3, 3 + count)]
     for name in names:
-        (folder / name).write_text("no picture")
+        (folder / name).write_text("not an image")
     return sorted(names)
 
 
@@ -49,6 +49,6 @@ def test_unreadable_files_are_left_out_on_request_and_listed(folder):
 
 def test_nothing_readable_is_an_error_even_then(folder):
     for path in folder.rglob("*.png"):
-        path.write_text("no picture")
+        path.write_text("not an image")
     with pytest.raises(InputError, match="30 of 30 .*give images that can be read"):
         check_readable(open_source(folder), skip_bad=True)

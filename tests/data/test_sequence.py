@@ -30,7 +30,7 @@ class Columns:
 
     def __getitem__(self, at):
         if isinstance(at, str):
-            assert at == "label", "only the labels are wanted whole"
+            assert at == "label", "only the labels are read in full"
             return [1, 0, 1, 1]
         self.read.append(at)
         return {"image": Image.fromarray(IMAGES[at]), "label": [1, 0, 1, 1][at], "caption": ""}

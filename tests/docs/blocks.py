@@ -59,7 +59,7 @@ def run(block: Block, names: dict[str, Any]) -> None:
     if block.language in PROGRAMS:
         program = compile("\n" * block.line + block.text, str(ROOT / block.page), "exec")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AdshWarning)  # what a reader is told is no error; all others are
+            warnings.simplefilter("ignore", AdshWarning)  # warnings for the reader are no errors; all others are
             exec(program, names)
         return
     for command in commands(block.text):

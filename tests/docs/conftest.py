@@ -1,4 +1,4 @@
-"""A small world that the pages' commands are run in: pictures of two classes, and a model of them."""
+"""A small world that the pages' commands are run in: images of two classes, and a model of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EACH = 6
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory) -> Path:
-    """photos/, new-photos/, lists of them, some pictures to ask with, and photos-48bits/ with its index."""
+    """photos/, new-photos/, lists of them, some query images, and photos-48bits/ with its index."""
     folder = tmp_path_factory.mktemp("world")
     rng = np.random.default_rng(0)
 

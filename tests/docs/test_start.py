@@ -21,7 +21,7 @@ def test_the_commands_of_the_start_page_work_one_after_the_other(tmp_path, monke
     assert (tmp_path / "found.html").is_file()
     assert (tmp_path / "photos-48bits/report/report.html").is_file()
 
-    # what the page promises: the search finds pictures, also those that were added
+    # what the page promises: the search finds images, also those that were added
     assert adsh(shlex.split("index info photos-48bits/index --json")) == 0
     assert json.loads(capsys.readouterr().out)["items"] == 51
     assert adsh(shlex.split("search photos-48bits/index new-photos/square/02.png -k 51 --json")) == 0

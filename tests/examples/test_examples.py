@@ -19,7 +19,7 @@ SCRIPTS = TO_NOTEBOOKS["scripts"]()
 
 # A line that each says once it worked. Figures are left to the reader: they differ a little between machines.
 SAID = {
-    "image_folder": "640 pictures of 10 classes, such as digit-0/0010.png",
+    "image_folder": "640 images of 10 classes, such as digit-0/0010.png",
     "embeddings": "a text was 128 bytes as a vector, and is 2 as a code",
     "multi_label": "tagged ['2', '5']: [['2', '5'],",
     "incremental": "600 of the first day are taken out, 1,000 are left",
@@ -34,7 +34,7 @@ def test_an_example_runs(script, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AdshWarning)  # what a reader is told is no error; all others are
+        warnings.simplefilter("ignore", AdshWarning)  # warnings for the reader are no errors; all others are
         runpy.run_path(str(script), run_name="__main__")
     assert SAID[script.stem] in capsys.readouterr().out
 

@@ -67,7 +67,7 @@ def test_every_route_of_the_service_has_its_fields():
     ("named", "arguments"), [("info", ("info", "model")), ("index info", ("index", "info", "index"))]
 )
 def test_what_is_printed_as_json_has_the_keys_it_had(named, arguments, tmp_path):
-    """The cheap ones; `python -m tools.golden compare` asks every command."""
+    """The cheap ones; `python -m tools.golden compare` runs every command."""
     for name in ("model", "index"):
         shutil.copytree(HERE / "written" / name, tmp_path / name)
     now = printed(tmp_path, *arguments)

@@ -1,4 +1,4 @@
-"""What an update asks of U, by NumPy and by torch, against written-out loops."""
+"""What an update needs of U, by NumPy and by torch, against written-out loops."""
 
 import numpy as np
 import pytest

@@ -64,7 +64,7 @@ def test_a_fitted_bit_never_raises_the_objective():
 
 
 def test_the_hinge_fit_is_the_bottom():
-    """No step in any direction lowers the loss, and separable signs are told apart."""
+    """No step in any direction lowers the loss, and separable signs are separated."""
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(60, 4)).astype(np.float32)
     target, weights = signs(Z[:, 0] - Z[:, 1] + 0.8 * rng.normal(size=60)), rng.random(60).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Every model has every member of `HashModel`, so that nothing outside models/ and methods/ asks for its class."""
+"""Every model has every member of `HashModel`, so that nothing outside models/ and methods/ checks its class."""
 
 from __future__ import annotations
 

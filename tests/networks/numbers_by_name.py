@@ -1,4 +1,4 @@
-"""Numbers for a network's tensors that any machine makes alike, from their names: NumPy alone."""
+"""Numbers for a network's tensors that are the same on any machine, from their names: NumPy alone."""
 
 from __future__ import annotations
 

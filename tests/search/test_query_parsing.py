@@ -1,4 +1,4 @@
-"""What a search is asked with, and what is said of what cannot be asked with."""
+"""How the queries of a search are parsed, and the messages about what cannot be a query."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_an_index_that_was_moved_away_takes_no_writes(api):
     assert answer.status_code == 503
     assert "was moved, replaced or removed" in answer.json()["detail"]
     assert api.get("/readyz").status_code == 503
-    assert api.post("/v1/search", json={"code": CODE}).status_code == 200  # what was opened can still be asked
+    assert api.post("/v1/search", json={"code": CODE}).status_code == 200  # what was opened can still be searched
 
 
 def test_another_method_is_reported_apart_from_nothing_there(api):

@@ -23,7 +23,7 @@ from .conftest import Process
 
 @pytest.fixture(scope="session")
 def export_folder(artifacts, tmp_path_factory):
-    """The export of a model that was judged, with nothing of the model beside it."""
+    """The export of an evaluated model, with nothing of the model next to it."""
     if find_spec("onnxruntime") is None or find_spec("onnxscript") is None:
         pytest.skip("onnxruntime and onnxscript are missing: pip install 'adsh[onnx]'")
     from adsh.export.onnx import export

@@ -1,4 +1,4 @@
-"""Heads of requests: too large, too slow, or on too many connections; asked by raw bytes."""
+"""Heads of requests: too large, too slow, or on too many connections; sent as raw bytes."""
 
 from __future__ import annotations
 

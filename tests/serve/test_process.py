@@ -1,4 +1,4 @@
-"""The real process: started, asked by raw bytes and by the client, stopped under load."""
+"""The real process: started, queried by raw bytes and by the client, stopped under load."""
 
 from __future__ import annotations
 

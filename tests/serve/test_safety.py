@@ -1,4 +1,4 @@
-"""Token, limits, headers, logs and metrics: what a stranger may do, and what is told about it."""
+"""Token, limits, headers, logs and metrics: what a stranger may do, and what is reported about it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_names_of_other_machines_are_not_answered_to(start):
 
 
 def test_what_a_proxy_passes_on_needs_a_token_or_a_word(start):
-    """A proxy asks under a name of this machine, for anybody."""
+    """A proxy sends requests under a name of this machine, for anybody."""
     for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
         given = {header: "for=203.0.113.7"}
         for path in ("/v1/info", "/", "/metrics"):

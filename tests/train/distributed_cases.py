@@ -171,7 +171,7 @@ def left_by(model: Any) -> dict[str, np.ndarray]:
 
 
 def _mistakes(group: ProcessGroup) -> None:
-    """What one process finds wrong is told to all."""
+    """An error that one process finds is raised in all."""
 
     def refuse() -> None:
         raise InputError("the first says no")

@@ -101,7 +101,7 @@ def test_a_gpu_each_or_an_error_that_says_how_many_there_are(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "1")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     assert ProcessGroup(1, 2).device(torch.device("cuda")) == torch.device("cuda", 1)
-    assert ProcessGroup(1, 2).device(torch.device("cuda:0")) == torch.device("cuda", 0)  # as asked for
+    assert ProcessGroup(1, 2).device(torch.device("cuda:0")) == torch.device("cuda", 0)  # as requested
     assert ProcessGroup(1, 2).device(torch.device("cpu")) == torch.device("cpu")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     with pytest.raises(InputError, match="4 processes on this host, but torch finds 2 GPUs"):

@@ -121,7 +121,7 @@ def _compare(file: Path, only: str, quick: bool) -> int:
         before = {group: {name: of for name, of in cases.items() if name in names} for group, cases in before.items()}
     if only:
         before = {group: {name: of for name, of in cases.items() if only in name} for group, cases in before.items()}
-        before["refusals"] = {}  # they are asked after everything else
+        before["refusals"] = {}  # they come after everything else
     print(f"comparing {Path(adsh.__file__).parent} with {file}")
     started = time.perf_counter()
     now, wrong = run(only, quick), 0

@@ -248,7 +248,7 @@ def resumed(here: Path) -> Found:
 
 
 def run_cases(here: Path, only: str = "", strict: bool = False) -> dict[str, Found]:
-    """Every case, each in a folder of its own; one that fails is told, and counts as missing, unless `strict`."""
+    """Every case, each in a folder of its own; one that fails is reported, and counts as missing, unless `strict`."""
     import torch
 
     from . import parts  # noqa: F401  # lists the cases of the parts that need no training

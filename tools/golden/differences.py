@@ -28,7 +28,7 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
 
 
 def settled(one: Any, other: Any) -> Any:
-    """A record of two runs alike: what differs between them is kept as a type alone."""
+    """A record of two equal runs: what differs between them is kept as a type alone."""
     if isinstance(one, dict) and isinstance(other, dict):
         return {name: settled(value, other[name]) for name, value in one.items() if name in other}
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):

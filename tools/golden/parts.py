@@ -131,7 +131,7 @@ def the_code_table(here: Path) -> Found:
 
 @case
 def splits_and_sources(here: Path) -> Found:
-    """Who asks and who answers, what a source holds, and what its items are."""
+    """Queries and database, what a source holds, and what its items are."""
     features, labels = blobs(200, classes=4)
     np.savez(here / "blobs.npz", features=features, labels=labels)
     source = adsh.data.open_source(str(here / "blobs.npz"))

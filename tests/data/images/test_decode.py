@@ -110,7 +110,7 @@ def test_files_that_are_no_whole_image_are_refused_in_one_line_that_names_them(t
     whole = encoded(Image.fromarray(random_images(1, 64, 64)[0]), "JPEG")
     bad = {
         "cut.jpg": (whole[: len(whole) // 2], "broken image"),
-        "text.png": (b"this is no picture", "no image of a known format"),
+        "text.png": (b"this is not an image", "no image of a known format"),
         "empty.jpg": (b"", "an empty file"),
         "short.png": (encoded(Image.fromarray(random_images(1)[0]))[:200], "broken image"),
         "float.tiff": (encoded(Image.fromarray(np.ones((2, 2), np.float32)), "TIFF"), "floating-point"),
