@@ -1,4 +1,4 @@
-"""Makes the docs' drawn pictures: the architecture, codes settling in a real run, and the terminal.
+"""Draw the figures of the docs: the architecture, codes settling in a real run, and the terminal.
 
 `make screenshots` runs it; it takes some ten seconds.
 """
@@ -63,7 +63,7 @@ class Box:
     height: int = 84
 
     def svg(self) -> str:
-        """As a part of the picture."""
+        """Return the box as SVG."""
         middle = self.x + self.width / 2
         top = self.y + self.height / 2 - 9 * len(self.lines)
         parts = [
@@ -82,12 +82,12 @@ def architecture() -> str:
     """How ADSH trains, and how its codes are searched, as SVG."""
     boxes = [
         Box(20, 62, "Labels", ("of the whole database,", "n items"), SAND),
-        Box(20, 186, "Pictures", ("of the sample Omega,", "m items, drawn anew"), SAND),
+        Box(20, 186, "Images", ("of the sample Omega,", "m items, drawn anew"), SAND),
         Box(300, 62, "Code table V", ("distinct (label set, code)", "eq. (9), bit by bit"), BLUE, width=210),
         Box(300, 186, "Network F", ("U = tanh(F(y)) of Omega", "eq. (5), batch by batch"), GREEN, width=210),
-        Box(640, 62, "Learned codes", ("a few bytes an item,", "one row a label set or so"), BLUE, width=220),
-        Box(640, 186, "Trained network", ("codes whatever was", "never seen"), GREEN, width=220),
-        Box(20, 356, "Query", ("a new picture",), SAND, height=70),
+        Box(640, 62, "Learned codes", ("a few bytes per item,", "about one per label set"), BLUE, width=220),
+        Box(640, 186, "Trained network", ("encodes queries and", "new images"), GREEN, width=220),
+        Box(20, 356, "Query", ("a new image",), SAND, height=70),
         Box(250, 356, "Network F", ("sign(F(x))",), GREEN, width=150, height=70),
         Box(450, 356, "Distinct codes", ("count bits that differ",), BLUE, width=180, height=70),
         Box(680, 356, "Nearest items", ("exact, in order",), SAND, width=180, height=70),

@@ -134,7 +134,7 @@ def new_items() -> str:
     """Return MAP over items that were added after training."""
     figures = read("benchmarks/new_items.json")["figures"]
     rows = [[name, figure([split[name] for split in figures["splits"]])] for name in figures["mean"]]
-    return table(["the new items are coded", "MAP"], rows)
+    return table(["new items are encoded", "MAP"], rows)
 
 
 def classifier() -> str:

@@ -1,4 +1,4 @@
-"""Makes docs/images/serve-*.png from nothing: draws pictures, trains, indexes, serves, shoots.
+"""Create docs/images/serve-*.png: draw images, train, index, serve, take screenshots.
 
 `make screenshots` runs it; it takes less than a minute, and needs Chromium.
 """
@@ -21,14 +21,14 @@ from PIL import Image, ImageDraw, ImageFilter
 from playwright.sync_api import Browser, sync_playwright
 
 HERE = Path(__file__).parent
-SIDE, FINER = 256, 2  # pixels of a picture, and how much larger it is drawn
-LEARNED, NEW = 60, 36  # pictures of each kind: those that the model learns from, and those in the index
+SIDE, FINER = 256, 2  # pixels of an image, and how much larger it is drawn
+LEARNED, NEW = 60, 36  # images of each kind: those the model is trained on, and those in the index
 Colour = tuple[int, ...]
 Rng = np.random.Generator
 
 
 def main() -> None:
-    """Both pictures, for the docs."""
+    """Take both screenshots."""
     images = HERE / "images"
     images.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def shoot(browser: Browser, url: str, query: Path, to: Path, size: tuple[int, int], *, dark: bool) -> None:
-    """One picture of the page, after a search."""
+    """Take a screenshot of the page after a search."""
     page = browser.new_page(
         viewport={"width": size[0], "height": size[1]},
         color_scheme="dark" if dark else "light",
@@ -88,7 +88,7 @@ def serving(folder: Path) -> Iterator[str]:
 
 
 def draw_all(folder: Path) -> None:
-    """Folders of pictures with a sub-folder a kind, and one picture to ask with."""
+    """Create folders of images with one sub-folder per kind, and a query image."""
     rng = np.random.default_rng(7)
     for part, number in (("learned", LEARNED), ("new", NEW)):
         for kind, draw in KINDS.items():

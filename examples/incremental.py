@@ -1,11 +1,11 @@
-"""A database that grows: items come in day by day and go again, and nothing is trained anew.
+"""A database that grows: items are added and removed day by day, without retraining.
 
-The model is trained once, on what is there on the first day. From then on the network codes what comes, and the index
-takes it: durable when `add` returns, found by the next search, also by other processes that have the index open.
+The model is trained once, on the items of the first day. From then on the network encodes new items, and they are added
+to the index: durable when `add` returns, and visible to the next search, also of other processes.
 """
 
 # %%
-# Handwritten digits as they come: 600 on the first day, 200 on each of the days after, 97 kept to ask with.
+# Handwritten digits: 600 on the first day, 200 on each of the following days, and 97 queries.
 import tempfile
 from pathlib import Path
 
@@ -21,19 +21,19 @@ folder = Path(tempfile.mkdtemp(prefix="adsh-grows-"))
 
 
 def keys_of(items: np.ndarray) -> list[str]:
-    """What items are called in the index."""
+    """The keys of items in the index."""
     return [f"digit {item}" for item in items]
 
 
 # %%
-# The first day: train, and put in what was learned.
+# The first day: train, and add the learned codes.
 first = arrivals[0]
 model = adsh.ADSH(bits=24, network="mlp", outer=15).fit(pixels[first], digit[first], save_to=folder / "model")
 with adsh.open_index(folder / "index", bits=24, model=model) as index:
     index.add(keys_of(first), model.database_codes_, [{"day": 0}] * len(first))
 
 # %%
-# Every day after: code what came and add it. A reader that stays open sees each addition.
+# Every day after: encode the new items and add them. A reader that stays open sees each addition.
 reader = adsh.open_index(folder / "index")
 model = adsh.load(folder / "model")  # as on another day, in another process
 for day in range(1, 6):
@@ -45,10 +45,10 @@ for day in range(1, 6):
     print(f"day {day}: {len(reader):,} items; of the day's own, {np.mean(right):.0%} found are right")
 
 # %%
-# What is old goes: `remove` says how many were there. An item under a known key is replaced.
+# Delete old items: `remove` returns how many there were. Adding an existing key replaces its item.
 with adsh.open_index(folder / "index") as index:
-    print(f"{index.remove(keys_of(first)):,} of the first day are taken out, {len(index):,} are left")
-    index.add(["digit 700"], model.code_for([digit[700]]), [{"day": 1, "checked": True}])  # by its label, not its looks
+    print(f"{index.remove(keys_of(first)):,} of the first day are removed, {len(index):,} are left")
+    index.add(["digit 700"], model.code_for([digit[700]]), [{"day": 1, "checked": True}])  # by its label
     print(f"still {len(index):,}, and digit 700 is now {index.get(['digit 700'])[0].metadata}")
     index.compact()
 reader.close()

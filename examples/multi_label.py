@@ -1,11 +1,11 @@
-"""Several labels an item: items are similar where they share at least one.
+"""Several labels per item: items are similar if they share at least one.
 
-Each picture here shows two handwritten digits side by side, and is tagged with both: one of 3 and 8 is similar to one
+Each image here shows two handwritten digits side by side, and is tagged with both: one of 3 and 8 is similar to one
 of 3 and 5, and not to one of 0 and 2. Real ones would be photographs tagged "dog", "outdoor", "snow".
 """
 
 # %%
-# 1,500 pairs of digits (pixels of both), and their tags. The last is left untagged on purpose.
+# 1,500 pairs of digits (pixels of both), and their tags. The last one has no tags.
 import tempfile
 from pathlib import Path
 
@@ -21,17 +21,17 @@ rng = np.random.default_rng(0)
 left, right = rng.integers(len(pixels), size=(2, 1500))
 pairs = np.hstack([pixels[left], pixels[right]])  # (1500, 128)
 tags = [sorted({str(digit[a]), str(digit[b])}) for a, b in zip(left, right, strict=True)]
-tags[-1] = []  # nobody has tagged it: the network codes it, once the others are learned
+tags[-1] = []  # an untagged item: the network encodes it after training
 
 # %%
-# Train on all but the first 200, which are kept to ask with.
+# Train on all but the first 200, which are the queries.
 model = adsh.ADSH(bits=32, network="mlp", outer=15).fit(pairs[200:], tags[200:])
 print(
     f"{len(tags) - 200} items, {len(set(map(tuple, tags)))} sets of tags, {len(model.code_table_.rows)} distinct codes"
 )
 
 # %%
-# Judge it. An item counts as found where it shares a tag with the query; NDCG asks how many it shares.
+# Evaluate. An item is relevant if it shares a tag with the query; NDCG takes the number of shared tags into account.
 table = np.array([[str(tag) in one for tag in range(6)] for one in tags], dtype=int)  # (n, 6), of 0 and 1
 evaluated = model.encode(pairs[:200]), model.database_codes_, table[:200], table[200:]
 by_chance = (table[:200] @ table[200:].T > 0).mean()
@@ -39,13 +39,13 @@ print(f"MAP {metrics.mean_average_precision(*evaluated, bits=32, k=100):.3f}, wh
 print(f"NDCG {metrics.ndcg_at(*evaluated, bits=32, k=100):.3f}")
 
 # %%
-# Search by tags alone: `code_for` gives the code that training would give an item tagged so.
+# Search by tags alone: `code_for` returns the code that training would give an item with these tags.
 with adsh.open_index(Path(tempfile.mkdtemp(), "pairs.index"), bits=32) as index:
     index.add([f"pair {at}" for at in range(200, 1500)], model.database_codes_, [{"tags": one} for one in tags[200:]])
     for query_tags in (["2", "5"], ["0"]):
         near = index.search(model.code_for([query_tags]), k=5)[0]
         print(f"tagged {query_tags}: {[match.metadata['tags'] for match in near]}")
 
-    # a filter on metadata goes with any search: here, those that are also tagged "4"
+    # any search takes a filter on metadata: here, items that are also tagged "4"
     near = index.search(model.encode(pairs[:1]), k=3, where={"tags": "4"})[0]
     print(f"like {tags[0]}, and tagged 4: {[match.metadata['tags'] for match in near]}")

@@ -1,7 +1,7 @@
-"""Search from Python over HTTP: the service started as on a server, and queried through `adsh.client`.
+"""Search from Python over HTTP: start the service, and call it through `adsh.client`.
 
-`adsh.client` is one file of the standard library alone: copy it to where adsh is not installed. Everything that it does
-is also a plain HTTP request (docs/serve.md has each of them for curl).
+`adsh.client` is one file that needs only the standard library: copy it to where adsh is not installed. Everything that
+it does is also a plain HTTP request (docs/serve.md has each of them for curl).
 """
 
 # %%
@@ -30,7 +30,7 @@ with adsh.open_index(folder / "m" / "index", bits=24, model=model) as index:
     index.add([f"digit {at}" for at in range(100, 600)], model.database_codes_, classes)
 
 # %%
-# Start the service, as on a command line. --port 0 takes any free port; its first line says where the page is.
+# Start the service, as on a command line. --port 0 selects any free port; the first line of output has the address.
 command = [sys.executable, "-m", "adsh", "serve", str(folder / "m"), str(folder / "m/index"), "--token", "s3cret"]
 server = subprocess.Popen([*command, "--port", "0", "--no-log"], stdout=subprocess.PIPE, text=True)
 atexit.register(server.kill)  # also when something below fails
@@ -38,22 +38,22 @@ client = Client(server.stdout.readline().split()[-1], token="s3cret")
 print(f"served: {client.info()['items']} items of {client.info()['bits']} bits")
 
 # %%
-# Ask with a picture: a path, or the bytes of a file.
+# Search with an image: a path, or the bytes of a file.
 png = io.BytesIO()
 Image.fromarray(images[3]).save(png, "PNG")
 for match in client.search(png.getvalue(), k=3)["matches"]:
     print(f"a {digits.target[3]} found {match['key']}, a {match['metadata']['class']}, {match['distance']} bits away")
 
 # %%
-# Store it, find what is like it by its key, and take it out again. A refusal says why in one sentence.
+# Store it, search by its key, and remove it again. An error has a message of one sentence.
 client.add("new/3.png", png.getvalue(), metadata={"class": "3"})
 print(f"like new/3.png: {[match['key'] for match in client.search(key='new/3.png', k=3)['matches']]}")
-print(f"taken out: {client.remove('new/3.png')}; and again: {client.remove('new/3.png')}")
+print(f"removed: {client.remove('new/3.png')}; and again: {client.remove('new/3.png')}")
 try:
     client.search(code="12")
 except ServiceError as problem:
     print(f"refused: {problem}")
 client.close()
-server.terminate()  # or Ctrl-C: what was accepted is answered first
+server.terminate()  # or Ctrl-C: accepted requests are finished first
 server.communicate()
 print(f"the service ended with status {server.returncode}")

@@ -22,7 +22,7 @@ SAID = {
     "image_folder": "640 images of 10 classes, such as digit-0/0010.png",
     "embeddings": "a text was 128 bytes as a vector, and is 2 as a code",
     "multi_label": "tagged ['2', '5']: [['2', '5'],",
-    "incremental": "600 of the first day are taken out, 1,000 are left",
+    "incremental": "600 of the first day are removed, 1,000 are left",
     "search_over_http": "the service ended with status 0",
 }
 
