@@ -96,7 +96,8 @@ def _file(path: Path, here: Path) -> Any:
         content = plain(json.loads(path.read_text(encoding="utf-8")), here)
         return {name: digest(of) for name, of in content.items()} if isinstance(content, dict) else digest(content)
     if kind == ".jsonl":
-        return digest([plain(json.loads(line), here) for line in path.read_text(encoding="utf-8").splitlines()])
+        lines = [plain(json.loads(line), here) for line in path.read_text(encoding="utf-8").splitlines()]
+        return [{name: digest(of) for name, of in line.items()} for line in lines]
     if kind in _PAGES:
         return digest(sorted(set(_FIGURE.findall(plain_text(path.read_text(encoding="utf-8"), here)))))
     if kind in _TEXTS:
