@@ -42,8 +42,8 @@ export function options(info, changed) {
 function classes(info, changed) {
   const hasChoice = (field) => (field.all_values ? field.values.length > 1 : field.type === "text");
   const usable = Object.entries(info.fields).filter(([, field]) => hasChoice(field));
-  const telling = ([, field]) => field.type === "text" && field.values.length < Math.max(3, info.items / 2);
-  const name = labelField(usable.map(([one]) => one)) ?? usable.find(telling)?.[0];
+  const informative = ([, field]) => field.type === "text" && field.values.length < Math.max(3, info.items / 2);
+  const name = labelField(usable.map(([one]) => one)) ?? usable.find(informative)?.[0];
   if (!name) return () => undefined;
   const { values, all_values: all } = info.fields[name];
   const place = byId("classes");
