@@ -159,6 +159,17 @@ def test_coco17_is_as_the_page_says(row, figure):
     assert f"| {row} | {both[0]} | {both[1]} |" in PAGE
 
 
+def test_the_speed_of_the_metrics_is_as_the_page_says():
+    figures = json.loads((ROOT / "results/benchmarks/metrics.json").read_text(encoding="utf-8"))["figures"]
+    small = [row for row in figures if row["case"] == "small"]
+    assert len(small) == 3
+    for row in small:
+        name = f"{row['distinct_codes']:,}" if row["distinct_codes"] else "all"
+        seconds = f"{1000 * row['seconds']:.1f} ms | {row['published_seconds']:.2f} s"
+        ratios = f"{row['times_faster_than_published']:.0f} | {row['times_faster_than_published_float32']:.0f}"
+        assert f"| {name} distinct | {seconds} | {ratios} |" in PAGE
+
+
 @pytest.mark.parametrize("page", [README, PAGE], ids=["README.md", "results.md"])
 def test_every_table_of_figures_names_its_file(page):
     for section in re.split(r"^## ", page, flags=re.MULTILINE):
