@@ -211,7 +211,8 @@ def test_the_page_of_cases_alone_has_their_images(everything):
     assert "data:image/png" in outcome.page.read_text()
 
 
-def test_the_rows_of_networks_have_the_figures_of_the_appendix():
+def test_the_rows_of_networks_have_the_figures_of_the_appendix(monkeypatch):
+    monkeypatch.setitem(networks.OWN_NETWORKS, "dsh", "dsh_net")  # `everything` has another
     config = ExperimentConfig("cifar10", network="efficientnet_lite0", methods=("dsh",))
     done = [(cell, {"bits": cell.bits, "map_expected": 0.5, "paper": 0.9}) for cell in networks.cells(config)]
     assert [row["paper"] for row in networks.render(config, done).rows] == [
