@@ -57,6 +57,7 @@ def cluster():
     assert os.environ.get("PYTHONPATH") == before
 
 
+@pytest.mark.slow  # its sibling below encodes by the same cluster; this one also loses a node of it
 def test_every_code_once_though_a_node_is_lost_and_into_an_index(encoded, cluster, tmp_path):
     root, expected = encoded
     job = Job.of(root / "model", partition_source(str(root / "photos"), size=5), str(tmp_path / "out"))

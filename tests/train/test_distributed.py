@@ -15,7 +15,7 @@ from adsh.train.distributed import ProcessGroup
 from .. import forked
 from .distributed_cases import CASES, EXACT, ended, given_in_parts, left_by
 
-FEW = ("single", "convolutions", "convolutions_in_parts", "given_in_parts")
+FEW = ("single", "given_in_parts")  # of 4 processes in `make test`; the rest in `make test-slow`
 PROGRAM = """
 import sys, pathlib
 from tests.train.distributed_cases import run_cases
