@@ -169,7 +169,10 @@ def test_a_stop_finishes_what_was_accepted(artifacts, tmp_path):
     threads = [threading.Thread(target=work, args=(who,)) for who in range(3) for work in (write, look)]
     for thread in threads:
         thread.start()
-    time.sleep(1.0)
+    deadline = time.monotonic() + 60
+    while len(stored) < 10 and time.monotonic() < deadline:  # it answers: a signal before that stops its start
+        time.sleep(0.05)
+    time.sleep(0.5)
     stopping.set()
     started = time.monotonic()
     assert server.end() == 0
