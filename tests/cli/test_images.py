@@ -185,4 +185,6 @@ def test_a_frozen_network_trains_from_a_folder_and_keeps_no_features_behind(adsh
     assert ended.status == 0, ended.err
     assert ended.json["network"] == "frozen:efficientnet_lite0"
     assert not [path.name for path in (photos.parent / "m").iterdir() if "features" in path.name]
-    assert adsh("evaluate", "m", "--json").json["learned"]["map_expected"] == ended.json["map"]["learned"]
+    evaluated = adsh("evaluate", "m", "--json")
+    assert evaluated.status == 0, evaluated.err
+    assert evaluated.json["learned"]["map_expected"] == ended.json["map"]["learned"]
