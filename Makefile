@@ -32,9 +32,7 @@ install: $(VENV)/.everything  ## make .venv with every extra
 demo: $(VENV)/.dev  ## train on handwritten digits and write demo-report/report.html (seconds, on the CPU)
 	$(BIN)/adsh demo --out demo-report
 
-# One worker more than there are cores: some tests wait for a browser, a server or a time limit.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.dev  ## run the tests, file by file on all cores (minutes)
 	$(PYTEST) -m "not slow" $(ARGS)

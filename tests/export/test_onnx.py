@@ -100,7 +100,7 @@ def test_every_kind_of_network_has_a_case():
 @pytest.mark.parametrize(
     ("name", "whole"),
     [
-        *(pytest.param(n, False, marks=pytest.mark.slow if n in ("vgg11", "resnet50") else ()) for n in CASES),
+        *(pytest.param(n, False, marks=pytest.mark.slow if n in ("vgg11", "resnet50", "cnn_f") else ()) for n in CASES),
         *(pytest.param(n, True, marks=pytest.mark.slow) for n in WHOLE),
     ],
 )
