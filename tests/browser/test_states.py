@@ -132,15 +132,6 @@ def test_a_busy_server_is_tried_again(visit, shown, image_file):
     assert page.locator("#notice").is_hidden()
 
 
-def arrived(page, held):
-    """The requests that were held back, once there is one: the page shows skeletons before it sends."""
-    for _ in range(200):
-        if held:
-            break
-        page.wait_for_timeout(50)
-    return held
-
-
 def test_skeletons_show_while_the_first_results_are_on_their_way(visit, shown, image_file):
     page = visit(shown.url)
     held = []
@@ -148,7 +139,8 @@ def test_skeletons_show_while_the_first_results_are_on_their_way(visit, shown, i
     page.set_input_files("#file", image_file)
     page.wait_for_selector(".skeleton")
     assert page.locator("#results").get_attribute("aria-busy") == "true"
-    arrived(page, held)[0].continue_()
+    until(page, lambda: held)  # the page shows skeletons before it sends
+    held[0].continue_()
     assert found(page).count() == 24
 
 
@@ -158,7 +150,8 @@ def test_an_image_that_comes_before_the_page_is_ready_is_kept(visit, shown, imag
     page.route("**/v1/info", lambda route: held.append(route))
     page.reload()
     page.set_input_files("#file", image_file)
-    arrived(page, held)[0].continue_()
+    until(page, lambda: held)
+    held[0].continue_()
     assert found(page).count() == 24
 
 
