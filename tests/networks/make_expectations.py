@@ -1,4 +1,4 @@
-"""Writes expectations.json: what torchvision's and timm's own programs give on the numbers of numbers.py.
+"""Writes expectations.json: what torchvision's and timm's own programs give on the numbers of numbers_by_name.py.
 
     python tests/networks/make_expectations.py [FILE]
 

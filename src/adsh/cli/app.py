@@ -1,7 +1,7 @@
 """The entry point: all commands, and one line for every error.
 
-Exit status: 0; 2 for what the user can correct; 3 for a process that ends because another one of its run did; 130 after
-Ctrl-C or a request to stop.
+Exit status: 0; 2 with one line for a known error, most of which the user can correct; 3 for a process that ends because
+another one of its run did; 130 after Ctrl-C or a request to stop; 1 with a traceback for anything else, a bug.
 """
 
 from __future__ import annotations
