@@ -41,9 +41,9 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(adsh, blob_file
     for kill in range(times):
         before = line_count(log)
         run = process(*train("killed", outer, "--resume"), folder=folder)
-        wanted, deadline = before + rng.randrange(1, 20), time.monotonic() + 60
+        lines_expected, deadline = before + rng.randrange(1, 20), time.monotonic() + 60
         moment = deadline if kill % 4 else time.monotonic() + rng.uniform(0, 1)  # every fourth, the start included
-        while line_count(log) < wanted and time.monotonic() < moment:
+        while line_count(log) < lines_expected and time.monotonic() < moment:
             assert run.poll() is None
             time.sleep(0.002)
         assert time.monotonic() < deadline
