@@ -196,6 +196,43 @@ def test_writers_at_once_keep_the_counts_right(uri):
         assert len(index) == len(index.keys())
 
 
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_writers_at_once_are_safe_whatever_the_servers_default_isolation(uri, level):
+    default = "-c%20default_transaction_isolation%3D" + level.replace(" ", "%5C%20")
+    location = f"{uri}&options={default}"
+    codes = random_codes(400)  # no two writers update the same row, so nothing fails
+    adsh.open_index(location, bits=48).close()
+    problems = []
+
+    def work(number):
+        try:
+            with adsh.open_index(location, timeout=60) as index:
+                for start in range(0, 100, 10):
+                    own = slice(100 * number + start, 100 * number + start + 10)
+                    index.add(keys(400)[own], codes[own])
+        except Exception as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    with adsh.open_index(location) as index:
+        assert index.verify() == []
+        assert sum(map(len, index.batches(7))) == 400
+
+
+def test_items_with_the_same_place_are_all_read(uri, run):
+    """An index that several processes filled before the isolation level was set."""
+    name = uri.partition("table=")[2]
+    with adsh.open_index(uri, bits=8) as index:
+        index.add(keys(10), np.arange(10, dtype=np.uint8)[:, None])
+        run(f"UPDATE {name}_items SET place = 5")
+        assert sorted(key for rows in index.batches(3) for key in rows.keys.run(0, len(rows))) == sorted(keys(10))
+
+
 def test_one_handle_serves_several_threads(uri):
     codes = random_codes(300, distinct=9)
     with adsh.open_index(uri, bits=48) as index:

@@ -120,13 +120,13 @@ class PostgresIndex(Index):
 
     def batches(self, size: int = 1 << 14) -> Iterator[Rows]:
         """Yield all items in the order of insertion, at most `size` at a time; no transaction stays open between."""
-        after = -1
+        after = (-1, "")
         while True:
             with self._server.reading() as connection:
                 rows = rows_after(connection, self._tables, self.bits, after, size)
             if rows is None:
                 return
-            after = int(rows.insertion_order[-1])
+            after = (int(rows.insertion_order[-1]), rows.keys.run(len(rows) - 1, len(rows))[0])
             yield rows
 
     def sample(self, count: int) -> list[Item]:

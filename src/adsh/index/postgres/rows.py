@@ -144,21 +144,21 @@ def rows_of(connection: Connection, tables: Tables, bits: int, keys: list[str]) 
     return batches
 
 
-def rows_after(connection: Connection, tables: Tables, bits: int, after: int, count: int) -> Rows | None:
+def rows_after(connection: Connection, tables: Tables, bits: int, after: tuple[int, str], count: int) -> Rows | None:
     """Return the next items in the order of insertion; None if there are no more.
 
     Args:
         connection: a connection in a transaction.
         tables: the tables of the index.
         bits: the length of the codes.
-        after: the insertion order of the item before them.
+        after: the insertion order and the key of the item before them: items of an older index may share a place.
         count: how many to return at most.
 
     Returns:
         The items, at most `count`.
     """
-    statement = tables.sql(_COLUMNS + "WHERE place > %s ORDER BY place LIMIT %s")
-    found = connection.execute(statement, [after, count]).fetchall()
+    statement = tables.sql(_COLUMNS + "WHERE (place, key) > (%s, %s::text) ORDER BY place, key LIMIT %s")
+    found = connection.execute(statement, [*after, count]).fetchall()
     return _as_rows(found, bits) if found else None
 
 

@@ -51,8 +51,13 @@ class Server:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yield a connection in a transaction: durable when the block ends, rolled back on an error."""
+        """Yield a connection in a transaction: durable when the block ends, rolled back on an error.
+
+        Each statement sees what was committed before it, whatever the server's default: a writer that waited for the
+        lock of an index must see what the one before it wrote.
+        """
         with self._borrowed() as connection, connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
             yield connection
 
     @contextmanager
