@@ -27,6 +27,7 @@ from ..labels import LabelSets
 from ..learn import LearnedCodes
 from ..learn.code_table import LastUpdate
 from ..learn.learned_codes import NewLabels
+from ..networks.restore import build_with_tensors, saved_options
 from ..networks.traits import traits_of
 from ..utils.device import DeviceChoice, choose_device
 from ..utils.tensors import as_bytes
@@ -176,21 +177,21 @@ def _network(model: DeepHash, folder: Path, config: dict[str, Any], module: nn.M
         The network, still on the CPU.
     """
     spec, tensors = config["network"], load_tensors(folder / WEIGHTS)
-    if module is not None:
-        network = model._wrap_module(module, model._output_width(tensors))
-    elif spec is None:
-        name = config["params"]["network"]
-        raise FolderError(f"the model was fitted with your own module, {name}: pass it as load(folder, network=…)")
-    else:
-        network = model._build_network(
-            spec["name"], config["input_shape"], spec["options"], model._output_width(tensors)
-        )
+    width = model._output_width(tensors)
     try:
-        network.load_state_dict(tensors)
-    except RuntimeError as problem:
+        if module is not None:
+            network = model._wrap_module(module, width)
+            network.load_state_dict(tensors)
+            return network
+        if spec is None:
+            name = config["params"]["network"]
+            raise FolderError(f"the model was fitted with your own module, {name}: pass it as load(folder, network=…)")
+        return build_with_tensors(
+            lambda: model._build_network(spec["name"], config["input_shape"], saved_options(spec), width), tensors
+        )
+    except (RuntimeError, OverflowError) as problem:
         reason = str(problem).splitlines()[-1].strip()
         raise FolderError(f"the weights in {folder} do not fit the network: {reason}") from None
-    return network
 
 
 def _new_labels(learned: LearnedCodes, arrays: dict[str, NDArray[Any]], config: dict[str, Any]) -> NewLabels | None:

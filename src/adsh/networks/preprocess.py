@@ -33,9 +33,9 @@ class Preprocess(nn.Module):
         super().__init__()
         self.size = check_size(size)
         self.interpolation, self.center_crop_ratio = BILINEAR, 1.0
-        # Not part of the weights: published files have no such keys.
-        self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1), persistent=False)
-        self.register_buffer("scale", 1 / torch.tensor(std).view(-1, 1, 1), persistent=False)
+        # Not part of the weights: published files have no such keys. Hence never created on "meta" either.
+        self.register_buffer("mean", torch.tensor(mean, device="cpu").view(-1, 1, 1), persistent=False)
+        self.register_buffer("scale", 1 / torch.tensor(std, device="cpu").view(-1, 1, 1), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return images ready for the first convolution."""

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ..config import FROZEN_PREFIX
-from ..errors import AdshWarning, InputError
+from ..errors import AdshWarning, InputError, first_line
 from ..hamming.bits import check_bits
 from .frozen import freeze
 from .preprocess import Preprocess, check_center_crop_ratio, check_interpolation
@@ -48,7 +48,7 @@ _NETWORKS = {
 }
 NETWORKS = tuple(_NETWORKS)
 
-_TIMM = "timm:"
+TIMM_PREFIX = "timm:"
 _MLP_OPTIONS = ("hidden", "noise")  # of the mlp on a frozen network
 _RESIZE_OPTIONS: dict[str, Callable[[Any], Any]] = {
     "interpolation": check_interpolation,
@@ -87,14 +87,14 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
     resize_options = {key: value for key in _RESIZE_OPTIONS if (value := given.pop(key, None)) is not None}
     if not (weights is None or isinstance(weights, str | Path)):
         raise InputError(f'weights={weights!r}: give "pretrained", the path of a weight file, or None')
-    loads_itself = name.startswith(_TIMM)
+    loads_itself = name.startswith(TIMM_PREFIX)
     if loads_itself:
         entry = replace(entry, arguments={**entry.arguments, "pretrained": weights == PRETRAINED})
     bits, module = check_bits(bits), import_module(f".{entry.module}", __package__)
     try:
         network: nn.Module = module.build(bits, shape, **entry.arguments, **given)
     except TypeError as problem:
-        raise InputError(f"network {name!r} cannot be created with {given}: {problem}") from None
+        raise InputError(f"network {name!r} cannot be created with {given}: {first_line(problem)}") from None
     _set_resize_options(network, name, resize_options)
     # A saved model creates its network from this spec and then loads its own weights.
     start = {} if entry.weights is None else {"weights": None}
@@ -139,8 +139,8 @@ def _create_frozen(name: str, bits: int, input_shape: Sequence[int], options: di
 
 
 def _find(name: str) -> _Entry:
-    if isinstance(name, str) and name.startswith(_TIMM) and len(name) > len(_TIMM):
-        return _Entry(IMAGES, "timm", {"model": name.removeprefix(_TIMM)}, PRETRAINED)
+    if isinstance(name, str) and name.startswith(TIMM_PREFIX) and len(name) > len(TIMM_PREFIX):
+        return _Entry(IMAGES, "timm", {"model": name.removeprefix(TIMM_PREFIX)}, PRETRAINED)
     if name not in _NETWORKS:
         raise InputError(
             f"network={name!r}: choose one of {', '.join(NETWORKS)}, timm:NAME, frozen:NAME, or pass a torch.nn.Module"
