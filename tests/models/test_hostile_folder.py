@@ -1,4 +1,4 @@
-"""Folders of models that somebody changed on purpose: loading one takes no more than its weights, and fetches nothing."""
+"""Folders of models that somebody changed on purpose: loading one takes what its weights take, and fetches nothing."""
 
 import json
 import sys

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingExtraError
+from ..errors import FolderError, MissingExtraError
 from ..evaluate import Evaluation, write_report
 from ..index.locate import open_existing
 from ..models.protocol import HashModel
@@ -16,6 +16,7 @@ from ..models.storage_format import INDEX, REPORT
 from ..search.ingest import IndexSource, IngestOptions, IngestResult, build_index, ingest
 from ..train.distributed import ProcessGroup
 from ..train.launch import connect, is_restarted
+from ..utils.locks import locked_folder
 from ..utils.progress import OnProgress, Progress
 from .evaluate import EvaluationInputs, evaluate, load_run
 from .settings import TrainSettings, default_out
@@ -117,8 +118,9 @@ def train_and_index(
     """
     run_settings = _settings(source, None if out is None else Path(out), resume, settings)
     folder = default_out(run_settings) if out is None else Path(out)
-    with closing(Progress.of(progress)) as display:
+    with closing(Progress.of(progress)) as display, ExitStack() as held:
         with _process_group(run_settings.device) as group:
+            group.broadcast_from_rank0(lambda: held.enter_context(_lock(folder)))
             if is_restarted() and group.broadcast_from_rank0(lambda: is_resumable(folder)):
                 resume, overwrite = True, False
             trained = train(
@@ -157,6 +159,12 @@ def _settings(
     config = given.pop("config", None)
     values = given if source is None else {**given, "source": str(source)}
     return TrainSettings.resolve(values, None if config is None else Path(config), out, resume=resume)
+
+
+def _lock(folder: Path) -> AbstractContextManager[None]:
+    """Return the lock of a run's folder, which rank 0 holds to the end: two runs would mix their files."""
+    taken = FolderError(f"another adsh train is writing to {folder}: wait until it ends, or give another --out")
+    return locked_folder(folder, taken)
 
 
 def _process_group(device: str) -> AbstractContextManager[ProcessGroup]:
