@@ -1,0 +1,42 @@
+"""The oldest versions that are accepted have no known hole, and the pinned ones are accepted."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def requirements(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [Requirement(line.partition("#")[0]) for line in lines if line.partition("#")[0].strip()]
+
+
+@pytest.mark.parametrize(
+    ("name", "hole"), [("torch", "2.5.1"), ("starlette", "1.3.0")], ids=["CVE-2025-32434", "CVE-2026-54283"]
+)
+def test_a_version_with_a_known_hole_is_not_accepted(name, hole):
+    listed = map(Requirement, PROJECT["dependencies"] + PROJECT["optional-dependencies"]["serve"])
+    [found] = [one for one in listed if one.name == name]
+    assert Version(hole) not in found.specifier
+
+
+def test_the_pinned_versions_are_those_that_are_accepted():
+    pinned = {one.name.lower(): one for one in requirements(ROOT / "constraints.txt")}
+    extras = [one for extra in PROJECT["optional-dependencies"].values() for one in extra]
+    for one in [*map(Requirement, PROJECT["dependencies"] + extras), *requirements(ROOT / "requirements-serve.txt")]:
+        pin = pinned.get(one.name.lower().replace("_", "-"))
+        if pin is not None:
+            [exact] = pin.specifier
+            assert Version(exact.version) in one.specifier, one
+
+
+def test_the_container_accepts_what_the_package_does():
+    listed = {one.name: one for one in map(Requirement, PROJECT["optional-dependencies"]["serve"])}
+    for one in requirements(ROOT / "requirements-serve.txt"):
+        if one.name in ("fastapi", "starlette", "python-multipart", "uvicorn"):
+            assert one.specifier == listed[one.name].specifier
