@@ -37,6 +37,10 @@ class BusyError(AdshError, TimeoutError):
     """Another process was writing to an index for longer than the timeout."""
 
 
+class SearchTimeoutError(BusyError):
+    """A search took longer than its time limit."""
+
+
 class ServerError(AdshError, ConnectionError):
     """A database or cluster cannot be reached, or lacks or refuses what is needed."""
 

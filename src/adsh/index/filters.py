@@ -39,6 +39,7 @@ class Filter:
         ]
         # The stored JSON must contain these for equality with a text: most items are rejected without being parsed.
         self._needles = [json.dumps(value) for _, test, value in self.tests if test == "eq" and isinstance(value, str)]
+        self.required = [*self._needles, *(json.dumps(name) for name, _, _ in self.tests)]  # the names as well
 
     def accepts(self, text: str) -> bool:
         """Whether metadata, as `validation.metadata_texts` wrote it, meets every condition."""

@@ -6,6 +6,7 @@ Unlike `data.texts`, a list of strings that grows, a column is fixed, can be map
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 
 from ..hamming.layout import compact_type
 from ..hamming.scan import ranges
+from .deadline import check_deadline
 
 _AT_A_TIME = 1 << 15
+_BLOCK = 1 << 22  # bytes that are searched at once, while other threads wait
 
 
 class TextColumn:
@@ -72,6 +75,35 @@ class TextColumn:
         view = self.view
         starts, ends = self.offsets[positions].tolist(), (self.offsets[positions + 1] - 1).tolist()
         return [str(view[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
+
+    def block_end(self, start: int, count: int, size: int) -> int:
+        """Return the end of a block of texts.
+
+        Args:
+            start: its first text.
+            count: how many texts it has at most.
+            size: how many bytes it has at most, unless its first text alone has more.
+
+        Returns:
+            The position after its last text.
+        """
+        within = int(np.searchsorted(self.offsets, int(self.offsets[start]) + size, side="right")) - 1
+        return min(start + count, len(self), max(within, start + 1))
+
+    def containing(self, needle: bytes, at_most: int) -> NDArray[np.int64] | None:
+        """Return the positions of the texts that contain these bytes, ascending; None if more than `at_most` do."""
+        pattern, found, start = re.compile(re.escape(needle)), [], 0
+        while start < len(self):
+            check_deadline()
+            stop = self.block_end(start, len(self), _BLOCK)
+            first, end = int(self.offsets[start]), int(self.offsets[stop])
+            ends = [first + match.end() for match in pattern.finditer(self.view[first:end])]
+            if ends:
+                found.append(np.unique(np.searchsorted(self.offsets, ends, side="left") - 1))
+                if sum(map(len, found)) > at_most:
+                    return None
+            start = stop
+        return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
     def take(self, positions: NDArray[Any]) -> TextColumn:
         """Return a new column of the texts at these positions, in their order."""

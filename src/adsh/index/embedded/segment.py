@@ -19,15 +19,18 @@ from ...hamming.layout import Layout, choose_layout, compact_type
 from ...hamming.query import Query
 from ...hamming.scan import Scan
 from ...hamming.small_vectors import FARTHEST, squared_distances
+from ..deadline import check_deadline
 from ..filters import Filter
+from ..number_columns import NumberColumns, arrays_of, columns_from_arrays
 from ..rows import Rows
 from ..text_column import TextColumn
+from .filter_results import FilterResults
 
 Arrays = dict[str, NDArray[Any]]
 
 _FILTERS = 4  # the last ones, whose results are cached: one byte per item and filter
+_COLUMNS_FROM = 1 << 14  # items: the metadata of fewer is read quickly, so their snapshots have no columns of numbers
 _MORE = 4  # the factor by which a search is widened when the filter or deletions leave too few hits
-_ACCEPTED, _REJECTED = 1, -1  # in the filter cache; 0: not evaluated yet
 
 
 class Found(NamedTuple):
@@ -48,9 +51,10 @@ class Segment:
         vectors: (n, dimensions), the small vectors; None if no item has any.
         deleted: (n,), whether each item is deleted; None if none is.
         filter_cache: results of the last filters, shared with the segment that this one was copied from.
+        numbers: those of the metadata; by default they are read when a search needs them.
     """
 
-    def __init__(
+    def __init__(  # its columns
         self,
         bits: int,
         layout: Layout,
@@ -58,7 +62,8 @@ class Segment:
         metadata: TextColumn | None,
         vectors: NDArray[np.int8] | None,
         deleted: NDArray[np.bool_] | None = None,
-        filter_cache: dict[str, NDArray[np.int8]] | None = None,
+        filter_cache: dict[str, FilterResults] | None = None,
+        numbers: NumberColumns | None = None,
     ) -> None:
         self.bits = bits
         self.layout = layout
@@ -66,7 +71,8 @@ class Segment:
         self.metadata = metadata
         self.vectors = vectors
         self.deleted = deleted  # (n,) or None if no item is
-        self._filter_cache = {} if filter_cache is None else filter_cache  # (n,) for each of the last filters
+        self.numbers = NumberColumns(metadata) if numbers is None and metadata is not None else numbers
+        self._filter_cache = {} if filter_cache is None else filter_cache  # one byte per item and filter
         self._len = len(layout) - (0 if deleted is None else int(np.count_nonzero(deleted)))
 
     @classmethod
@@ -92,7 +98,9 @@ class Segment:
         else:
             layout = Scan(arrays["words"], arrays["places"], arrays["by_code"])
         metadata = TextColumn(arrays["metadata"], arrays["metadata_offsets"]) if "metadata" in arrays else None
-        return cls(bits, layout, TextColumn(arrays["keys"], arrays["key_offsets"]), metadata, arrays.get("vectors"))
+        numbers = None if metadata is None else NumberColumns(metadata, columns_from_arrays(arrays))
+        keys = TextColumn(arrays["keys"], arrays["key_offsets"])
+        return cls(bits, layout, keys, metadata, arrays.get("vectors"), numbers=numbers)
 
     def arrays(self) -> Arrays:
         """Return what a snapshot stores."""
@@ -104,6 +112,8 @@ class Segment:
             arrays |= {"metadata": self.metadata.blob, "metadata_offsets": self.metadata.offsets}
         if self.vectors is not None:
             arrays["vectors"] = self.vectors
+        if self.numbers is not None and len(self.layout) >= _COLUMNS_FROM:
+            arrays |= arrays_of(self.numbers.columns())
         return arrays
 
     def __len__(self) -> int:
@@ -130,7 +140,16 @@ class Segment:
             return self
         deleted = np.zeros(len(self.layout), dtype=bool) if self.deleted is None else self.deleted.copy()
         deleted[found] = True
-        return Segment(self.bits, self.layout, self.keys, self.metadata, self.vectors, deleted, self._filter_cache)
+        return Segment(
+            self.bits,
+            self.layout,
+            self.keys,
+            self.metadata,
+            self.vectors,
+            deleted,
+            self._filter_cache,
+            self.numbers,
+        )
 
     def top(self, query: Query, k: int, where: Filter | None = None) -> Hits:
         """Return the k nearest items that are not deleted and that the filter accepts.
@@ -145,12 +164,16 @@ class Segment:
         """
         depth = min(k, len(self.layout))
         while True:
+            check_deadline()
             hits = self.layout.top(query, depth)
             if self.deleted is None and where is None:
                 return hits
             accepted = self._accepted(hits, where)
             if len(accepted.distances) >= k or depth == len(self.layout):
                 return accepted.first(k)
+            rare = self._rare(query, k, where)
+            if rare is not None:
+                return rare
             depth = min(depth * _MORE, len(self.layout))
 
     def top_many(self, queries: list[Query], k: int, where: Filter | None = None) -> list[Hits]:
@@ -221,14 +244,30 @@ class Segment:
         return Hits(hits.indices()[keep], hits.distances[keep])
 
     def _passes(self, positions: NDArray[np.int64], where: Filter) -> NDArray[np.bool_]:
-        """Whether the filter accepts each of these items; the results of the last few filters are cached."""
-        if self.metadata is None:
-            return np.full(len(positions), where.accepts(""))
+        """Whether the filter accepts each of these items."""
+        results = self._results(where)
+        return np.full(len(positions), where.accepts("")) if results is None else results.accepted(positions)
+
+    def _results(self, where: Filter) -> FilterResults | None:
+        """The results of a filter; those of the last few are cached. None if no item has metadata."""
+        if self.metadata is None or self.numbers is None:
+            return None
         results = self._filter_cache.get(where.name)
         if results is None:
             while len(self._filter_cache) >= _FILTERS:
                 self._filter_cache.pop(next(iter(self._filter_cache)), None)
-            results = self._filter_cache[where.name] = np.zeros(len(self.layout), dtype=np.int8)
-        new = positions[results[positions] == 0]
-        results[new] = [_ACCEPTED if where.accepts(text) else _REJECTED for text in self.metadata.at(new)]
-        return results[positions] > 0
+            results = self._filter_cache[where.name] = FilterResults(where, self.metadata, self.numbers)
+        return results
+
+    def _rare(self, query: Query, k: int, where: Filter | None) -> Hits | None:
+        """The k nearest items that a rare filter accepts, compared one by one; None if it is not known to be rare."""
+        results = None if where is None else self._results(where)
+        candidates = None if results is None else results.candidates()
+        if results is None or candidates is None:
+            return None
+        positions = candidates[results.accepted(candidates)]
+        if self.deleted is not None:
+            positions = positions[~self.deleted[positions]]
+        distances = query.distances(self.layout.words_at(positions))
+        order = np.lexsort((self.layout.insertion_order[positions], distances))[:k]
+        return Hits(positions[order], distances[order])

@@ -13,6 +13,7 @@ from psycopg import errors as codes
 
 from ...errors import AdshError, BusyError, InputError, ServerError, first_line
 from ...utils.urls import secrets_of, without_secrets
+from ..deadline import remaining, took_too_long
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -47,6 +48,9 @@ class Server:
         """Yield a connection in a transaction that sees one state of the database and changes nothing."""
         with self._borrowed() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            seconds = remaining()
+            if seconds is not None:
+                connection.execute("SELECT set_config('statement_timeout', %s, true)", [f"{1 + round(seconds * 1000)}"])
             yield connection
 
     @contextmanager
@@ -146,6 +150,8 @@ class Server:
                 f"{self.name} is being written by another process, and was for {self._timeout:g} s: try again, or "
                 "open it with a longer timeout="
             )
+        if isinstance(problem, codes.QueryCanceled) and remaining() == 0:
+            return took_too_long()
         if lost:
             return ServerError(
                 f"the connection to {self.name} was lost ({reason}): nothing of a call under way is stored in part; "

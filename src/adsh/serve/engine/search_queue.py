@@ -1,7 +1,8 @@
 """Run the searches of many requests in few calls of the index, and return the answers as JSON.
 
-Plain searches by code take microseconds and share one queue. Those with a filter, a radius, outputs or vectors may take
-long; they have a queue of their own, so that they delay only each other.
+Plain searches by code take microseconds and share one queue. Those with a radius, outputs or vectors may take long, and
+those with a filter as well: each have a queue of their own, so that they delay only each other, and each may take a
+part of the time that a request has.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import orjson
 from ...errors import InputError
 from ...hamming.bits import bytes_for
 from ...index import Matches
+from ...index.deadline import time_limit
 from ...search.searcher import Searcher, SearchPlan
 from ...utils.redaction import redact_paths
 from .batcher import Batcher
 from .limits import Limits
 
 _MAX_BATCH = 256  # plain searches in one call
+_SHARE = 4  # a slow search may take this part of a request's time: those that wait behind it still get theirs
 _PATH_FIELDS = ("file", "root", "source")  # of the metadata that adsh itself writes
 
 _QUOTED = tuple(f'"{name}"' for name in _PATH_FIELDS)
@@ -41,18 +44,25 @@ class SearchQueue:
         self.plain: Batcher[SearchPlan, bytes] = Batcher(
             self._run_plain, what="searches", max_batch=_MAX_BATCH, capacity=limits.max_searches, on_batch=on_batch
         )
+        self._seconds = limits.max_seconds / _SHARE
         self.slow: Batcher[SearchPlan, bytes] = Batcher(
-            self._run_slow, what="searches with a filter, radius or image", max_batch=1, capacity=limits.max_queue
+            self._run_slow, what="searches with a radius or image", max_batch=1, capacity=limits.max_queue
+        )
+        self.filtered: Batcher[SearchPlan, bytes] = Batcher(
+            self._run_slow, what="searches with a filter", max_batch=1, capacity=limits.max_queue
         )
 
     async def __call__(self, plan: SearchPlan) -> bytes:
         """Run a search and return the answer as JSON."""
-        return await (self.plain if plan.is_plain else self.slow)(plan)
+        if plan.is_plain:
+            return await self.plain(plan)
+        return await (self.slow if plan.options.where is None else self.filtered)(plan)
 
     async def close(self) -> None:
         """Return when everything accepted is answered."""
         await self.plain.close()
         await self.slow.close()
+        await self.filtered.close()
 
     def _run_plain(self, plans: list[SearchPlan]) -> list[bytes]:
         answers: list[bytes] = [b""] * len(plans)
@@ -64,7 +74,8 @@ class SearchQueue:
         return answers
 
     def _run_slow(self, plans: list[SearchPlan]) -> Sequence[bytes]:
-        return [self._answer(plan, self._searcher.run(plan)[0]) for plan in plans]
+        with time_limit(self._seconds):
+            return [self._answer(plan, self._searcher.run(plan)[0]) for plan in plans]
 
     def _answer(self, plan: SearchPlan, matches: Matches) -> bytes:
         codes = matches.codes
