@@ -46,10 +46,11 @@ class Client:
     def __init__(self, url: str = "http://127.0.0.1:8000", *, token: str | None = None, timeout: float = 60.0) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is not the address of a service: give one such as http://127.0.0.1:8000")
+            shown = url.rpartition("@")[2]  # without a password
+            raise ValueError(f"{shown!r} is not the address of a service: give one such as http://127.0.0.1:8000")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
-        self._url, self._prefix = url, parts.path.rstrip("/")
+        self._url, self._prefix = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", parts.path.rstrip("/")
         token = token or os.environ.get("ADSH_TOKEN")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 

@@ -24,6 +24,10 @@ def test_what_cannot_be_served_is_reported_in_one_line(adsh, refused, blob_file,
     assert "is not a folder" in refused("serve", "model0", "index", "--images", "none")
     assert "choose one of torch, onnx" in refused("serve", "model0", "index", "--runtime", "tvm")
     assert "give an origin" in refused("serve", "model0", "index", "--cors", "example.org")
+    for more in ((), ("--no-token",), ("--cors", "https://a.example")):
+        said = refused("serve", "model0", "index", "--cors", "*", *more)
+        assert "lets any web page read and delete" in said
+    assert "stop-seconds" in refused("serve", "model0", "index", "--stop-seconds", "nan")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert "choose another --port" in refused("serve", "model0", "index", "--port", port)

@@ -224,7 +224,7 @@ def test_the_service_is_started_with_them(monkeypatch, tmp_path):
         raise Stop
 
     monkeypatch.setattr(run, "create_app", lambda *_, **__: None)
-    monkeypatch.setattr(run, "log_as_json", lambda: None)
+    monkeypatch.setattr(run, "log_as_json", lambda write: None)
     monkeypatch.setattr(run.uvicorn, "Config", config)
     with pytest.raises(Stop):
         run.serve(None, run.Settings(tmp_path, "index"), None)

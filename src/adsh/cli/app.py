@@ -19,6 +19,7 @@ from .. import __version__
 from ..errors import EXIT_MISTAKE, EXIT_PEER_LOST, EXIT_STOPPED, AdshError, AdshWarning, PeerLostError, first_line
 from ..train.launch import parent_reports
 from ..utils.progress import say
+from ..utils.urls import is_address, secrets_of, without_secrets
 from . import (
     compare,
     data,
@@ -86,7 +87,7 @@ def main() -> NoReturn:
         status = app(prog_name="adsh", standalone_mode=False) or 0
         sys.stdout.flush()
     except (Stopped, typer.Abort) as stop:
-        say(str(stop) or "stopped")
+        _say(str(stop) or "stopped")
         status = EXIT_STOPPED
     except UsageProblem as problem:
         status = _usage(problem)
@@ -95,31 +96,36 @@ def main() -> NoReturn:
         status = 0
     except PeerLostError as problem:
         if not parent_reports():
-            say(first_line(problem))
+            _say(first_line(problem))
         status = EXIT_PEER_LOST
     except (AdshError, OSError) as problem:
-        say(first_line(problem))
+        _say(first_line(problem))
         status = EXIT_MISTAKE
     except MemoryError as problem:
-        say(f"there is not enough memory ({first_line(problem)}): give fewer or smaller items")
+        _say(f"there is not enough memory ({first_line(problem)}): give fewer or smaller items")
         status = EXIT_MISTAKE
     except UnicodeError as problem:
-        say(f"a name holds bytes that are not text ({first_line(problem)}): rename the file or folder")
+        _say(f"a name holds bytes that are not text ({first_line(problem)}): rename the file or folder")
         status = EXIT_MISTAKE
     sys.exit(status)
+
+
+def _say(text: str) -> None:
+    """Print one line, without the passwords of any URL that was given: it may stand where no URL was expected."""
+    say(without_secrets(text, (secret for word in sys.argv[1:] if is_address(word) for secret in secrets_of(word))))
 
 
 def _usage(problem: Any) -> int:
     """Report a flag that is wrong, unknown or missing; return the exit status."""
     path = problem.ctx.command_path if getattr(problem, "ctx", None) else "adsh"
     text = " ".join(problem.format_message().split()).rstrip(".")
-    say(f"{text}; see {path} --help")
+    _say(f"{text}; see {path} --help")
     return EXIT_MISTAKE
 
 
 def _one_line(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     text = first_line(message) if isinstance(message, Warning) else message
-    say(f"note: {text}" if issubclass(category, AdshWarning) else f"note: {category.__name__}: {text}")
+    _say(f"note: {text}" if issubclass(category, AdshWarning) else f"note: {category.__name__}: {text}")
 
 
 def _stop(*_: Any) -> NoReturn:

@@ -11,6 +11,7 @@ import typer
 from ..encoders.onnx_package import is_export
 from ..models.storage_format import INDEX
 from ..serve.engine.limits import Limits
+from ..utils.urls import shown
 from .flags import Device, Json
 from .show import as_json, facts
 
@@ -66,6 +67,18 @@ def command(
     max_connections: Annotated[
         int, typer.Option(min=2, help="Most open connections; more get status 503.")
     ] = Limits.max_connections,
+    max_decode_seconds: Annotated[
+        float, typer.Option(min=0.1, help="Most seconds to decode one image, or the JSON of one batch.")
+    ] = Limits.max_decode_seconds,
+    max_bodies: Annotated[
+        int, typer.Option(min=1 << 20, help="Most bytes of all requests in progress; more get status 429.")
+    ] = Limits.max_bodies,
+    stop_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=1, help="Most seconds from SIGTERM to the end of the process.  [default: --max-seconds and 5 more]"
+        ),
+    ] = None,
     log: Annotated[bool, typer.Option(help="Log a JSON line for every request to standard error.")] = True,
     device: Device = None,
     json: Json = False,
@@ -73,7 +86,7 @@ def command(
     """Serve a model and an index over HTTP, with a web page.
 
     Only this machine can reach it unless --host says otherwise, which needs --token. SIGTERM or Ctrl-C stops it once
-    all accepted requests are answered.
+    all accepted requests are answered, and at the latest after --stop-seconds.
     """
     from ..errors import MissingExtraError, first_line
 
@@ -86,15 +99,17 @@ def command(
     runtime = runtime or ("onnx" if is_export(model) else "torch")
     limits = Limits(
         max_body, max_pixels, max_k, max_items, max_queue, max_searches, max_writes, max_batch, max_seconds,
-        max_connections,
+        max_connections, max_decode_seconds, max_bodies,
     )  # fmt: skip
     settings = Settings(
-        model, index, host, port, token or None, no_token, images, tuple(cors or ()), runtime, device, log, limits
-    )
+        model, index, host, port, token or None, no_token, images, tuple(cors or ()), runtime, device, log, limits,
+        stop_seconds,
+    )  # fmt: skip
     service = open_service(settings)
     with listen(host, port) as listening:
         summary = {
-            "url": url_of(listening), "index": f"{index}: {len(service.index):,} items of {service.index.bits} bits",
+            "url": url_of(listening),
+            "index": f"{shown(index)}: {len(service.index):,} items of {service.index.bits} bits",
             "token": "needed" if settings.token else "none", "images": None if images is None else str(images),
         }  # fmt: skip
         if json:

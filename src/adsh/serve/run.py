@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import logging
+import os
 import socket
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
 from ..encoders.base import open_encoder
-from ..errors import FolderError, InputError, first_line
+from ..errors import EXIT_STOPPED, FolderError, InputError, first_line
 from ..index.locate import check_model, open_existing
+from ..utils.urls import is_address, secrets_of
 from .engine.limits import Limits
 from .engine.service import Service
 from .http.app import create_app
 from .middleware.head_limits import IDLE_SECONDS, LimitedHeadProtocol
-from .middleware.logs import log_as_json, write_line
+from .middleware.log_writer import LogWriter
+from .middleware.logs import Write, log_as_json
 from .middleware.security import check_token, is_loopback
 
 _DAY = 86_400.0  # seconds
+_REPORT_SECONDS = 0.25  # left to say that the process ends with work unfinished
+_STOP_MARGIN = 5.0  # seconds that a stop takes besides the longest request
 _OTHER_FILES = 512  # that this process may have open besides its connections
 
 
@@ -42,6 +50,12 @@ class Settings:
     device: str | None = None
     log: bool = True
     limits: Limits = field(default_factory=Limits)
+    stop_seconds: float | None = None  # from the signal to the end; by default `max_seconds` and a few more
+
+    @property
+    def stop_after(self) -> float:
+        """The most seconds from a signal to the end of the process."""
+        return self.limits.max_seconds + _STOP_MARGIN if self.stop_seconds is None else self.stop_seconds
 
 
 def open_service(settings: Settings) -> Service:
@@ -50,6 +64,15 @@ def open_service(settings: Settings) -> Service:
     if not 0 < settings.limits.max_seconds <= _DAY:  # NaN is not
         raise InputError(
             f"--max-seconds {settings.limits.max_seconds:g}: give the seconds that a request may take, such as 30"
+        )
+    if not 1 <= settings.stop_after <= _DAY + _STOP_MARGIN:
+        raise InputError(
+            f"--stop-seconds {settings.stop_after:g}: give the seconds that a stop may take, from 1, such as 35"
+        )
+    if "*" in settings.cors and settings.token is None:
+        raise InputError(
+            "--cors '*' lets any web page read and delete what a service without a token holds: give --token TEXT, or "
+            "name the origins"
         )
     for origin in settings.cors:
         if origin != "*" and not origin.startswith(("http://", "https://")):
@@ -96,14 +119,15 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
         settings: What it was opened with.
         listening: The socket of `listen`.
     """
+    write = LogWriter(secrets=secrets_of(settings.index) if is_address(settings.index) else ())
     app = create_app(
         service,
         token=settings.token,
         cors=settings.cors,
         only_local=is_loopback(settings.host) and not settings.without_token,
-        write=write_line if settings.log else None,
+        write=write if settings.log else None,
     )
-    log_as_json()
+    log_as_json(write)
     _allow_files(settings.limits.max_connections + _OTHER_FILES)
     config = uvicorn.Config(
         app,
@@ -117,12 +141,46 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
         http=LimitedHeadProtocol,
         limit_concurrency=settings.limits.max_connections,
         timeout_keep_alive=IDLE_SECONDS,
-        timeout_graceful_shutdown=round(settings.limits.max_seconds) + 5,
+        timeout_graceful_shutdown=max(1, int(settings.stop_after - _STOP_MARGIN / 2)),
     )
+    service.metrics.gauge("log_lines_dropped", "Lines of the log that nobody read in time.", lambda: write.dropped)
+    service.start()
     gc.collect()
     gc.freeze()  # a collection that visits all of torch's objects delays every request by 0.1 s
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again at its end
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, settings.stop_after, write).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that ends in time after a signal, whatever its threads are doing.
+
+    Args:
+        config: Of uvicorn.
+        seconds: From the signal to the end of the process.
+        write: Takes the values of a line of the log.
+    """
+
+    def __init__(self, config: uvicorn.Config, seconds: float, write: Write) -> None:
+        super().__init__(config)
+        self._write = write
+        self._seconds, self._ends = seconds, False
+        self._nowhere = open(os.devnull, "wb")  # noqa: SIM115  # a log that nobody reads would block
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop, and set the clock that ends the process."""
+        super().handle_exit(sig, frame)
+        if not self._ends:
+            self._ends = True
+            # In C: it needs neither the event loop nor the interpreter's lock, which what is stuck may hold.
+            faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._nowhere)
+            timer = threading.Timer(self._seconds - _REPORT_SECONDS, self._give_up)
+            timer.daemon = True
+            timer.start()
+
+    def _give_up(self) -> None:
+        text = f"stopped after {self._seconds:g} s with work unfinished: raise --stop-seconds if it should be finished"
+        self._write({"level": "error", "text": text})
+        os._exit(EXIT_STOPPED)
 
 
 def _allow_files(count: int) -> None:

@@ -71,6 +71,25 @@ def decode(
     Raises:
         InputError: the file cannot be read or decoded, or is refused.
     """
+    return np.array(decode_rgb(source, name, formats=formats, most_pixels=most_pixels, check=check))
+
+
+def decode_rgb(
+    source: bytes | str | PathLike[str],
+    name: str | None = None,
+    *,
+    formats: tuple[str, ...] | None = None,
+    most_pixels: int = MOST_PIXELS,
+    check: Callable[[tuple[int, int]], None] | None = None,
+) -> Image.Image:
+    """Return an image file as `decode` does, but as a Pillow image, which takes less memory to resize.
+
+    Args:
+        source, name, formats, most_pixels, check: as of `decode`.
+
+    Returns:
+        A loaded image of mode RGB.
+    """
     if isinstance(source, bytes):
         called, file = name or "an image", io.BytesIO(source)
     else:
@@ -87,7 +106,9 @@ def decode(
             check_size(image.size, called, most_pixels)
             if check is not None:
                 check(image.size)
-            return to_pixels(image, called)
+            rgb = to_rgb(image, called)
+            rgb.load()
+            return rgb
     except InputError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as problem:
@@ -115,6 +136,11 @@ def check_size(size: tuple[int, int], called: str, most: int = MOST_PIXELS) -> N
 
 def to_pixels(image: Image.Image, called: str = "an image") -> Pixels:
     """Return a Pillow image as uint8 (H, W, 3): upright, over white, 8 bits."""
+    return np.array(to_rgb(image, called))
+
+
+def to_rgb(image: Image.Image, called: str = "an image") -> Image.Image:
+    """Return a Pillow image in mode RGB: upright, over white, 8 bits."""
     upright = _UPRIGHT.get(_orientation(image))
     if image.mode == "F":
         raise InputError(f"{called} has floating-point pixels, whose range is unknown: save it with 8 bits a channel")
@@ -126,9 +152,7 @@ def to_pixels(image: Image.Image, called: str = "an image") -> Pixels:
         image.paste(transparent, mask=transparent.getchannel("A"))
     elif image.mode != "RGB":
         image = image.convert("RGB")
-    if upright is not None:
-        image = image.transpose(upright)
-    return np.array(image)
+    return image if upright is None else image.transpose(upright)
 
 
 def as_pixels(value: Any, called: str = "an image") -> Pixels:

@@ -99,6 +99,15 @@ def resize_image(
     return center_crop(resize_shorter_side(image, resize), size)
 
 
+def resize_rgb(image: Image.Image, size: int) -> Image.Image:
+    """Return a Pillow image of mode RGB at (size, size), the same pixels as `resize_image` gives."""
+    height, width = _shorter_side_to(size, image.height, image.width)
+    if image.size != (width, height):
+        image = image.resize((width, height), Image.Resampling.BILINEAR)
+    top, left = _center(height, size), _center(width, size)
+    return image.crop((left, top, left + size, top + size))
+
+
 def too_long(size: tuple[int, int], resize: int, most: int = MOST_PIXELS) -> bool:
     """Whether an image has more than `most` pixels once its shorter side is resized.
 
@@ -115,10 +124,17 @@ def too_long(size: tuple[int, int], resize: int, most: int = MOST_PIXELS) -> boo
 
 def resize_shorter_side(image: Pixels, size: int) -> Pixels:
     """Return the image with its shorter side of this length and its aspect kept, as torchvision's Resize(size)."""
-    height, width = image.shape[:2]
-    if height <= width:
-        return _resized(image, size, size * width // height)
-    return _resized(image, size * height // width, size)
+    return _resized(image, *_shorter_side_to(size, *image.shape[:2]))
+
+
+def _shorter_side_to(size: int, height: int, width: int) -> tuple[int, int]:
+    """Return the height and width of an image once its shorter side has this length.
+
+    Args:
+        size: the new length of the shorter side.
+        height, width: the old ones.
+    """
+    return (size, size * width // height) if height <= width else (size * height // width, size)
 
 
 def _resized(image: Pixels, height: int, width: int) -> Pixels:
@@ -138,5 +154,10 @@ def _resized(image: Pixels, height: int, width: int) -> Pixels:
 
 def center_crop(image: Pixels, size: int) -> Pixels:
     """Return the middle (size, size) of an image that is no smaller, as torchvision's CenterCrop(size)."""
-    top, left = (round((side - size) / 2) for side in image.shape[:2])
+    top, left = (_center(side, size) for side in image.shape[:2])
     return image[top : top + size, left : left + size]
+
+
+def _center(side: int, size: int) -> int:
+    """Return where the middle `size` of a side starts."""
+    return round((side - size) / 2)

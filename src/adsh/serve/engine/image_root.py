@@ -9,8 +9,9 @@ from pathlib import Path, PurePosixPath
 from PIL import Image
 
 from ...data.images.decode import SUFFIXES, known_formats
+from ...data.images.structure import check_structure
 from ...index import Item
-from .images import FORMATS
+from .uploads import FORMATS
 
 _MAX_BYTES = 64 << 20  # of a file to show
 
@@ -50,6 +51,7 @@ def _read(path: Path) -> tuple[bytes, str] | None:
         if path.stat().st_size > _MAX_BYTES:
             return None
         data = path.read_bytes()
+        check_structure(data, "the image")
         with Image.open(io.BytesIO(data), formats=known_formats(FORMATS)) as image:  # reads the header alone
             return data, "image/jpeg" if image.format == "MPO" else Image.MIME[str(image.format)]
     except Exception:  # Pillow raises errors of any class for broken bytes

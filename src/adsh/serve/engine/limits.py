@@ -20,6 +20,9 @@ class Limits:
     max_seconds: float = 30.0  # for one request, from its head to its answer
     max_connections: int = 2048  # open at a time; requests on more get status 503
 
+    max_decode_seconds: float = 10.0  # that one image, or the JSON of one batch, may take to decode
+    max_bodies: int = 128 << 20  # bytes of all requests in progress, beyond the first 64 KiB of each; more get 429
+
     def to_json(self) -> dict[str, float]:
         """Return the limits by name."""
         return asdict(self)

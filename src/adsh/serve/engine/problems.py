@@ -26,6 +26,15 @@ def too_busy(what: str, limit: int) -> Problem:
     return Problem(429, f"{limit:,} {what} are waiting already: try again in a second", {"Retry-After": "1"})
 
 
+def too_large(max_size: int) -> Problem:
+    """Return the problem of a body of more than so many bytes."""
+    return Problem(
+        413,
+        f"the request has more than {max_size:,} bytes: send a smaller one, or less at a time",
+        {"Connection": "close"},
+    )
+
+
 def as_problem(error: Exception) -> Problem | None:
     """Return an error of the library as the client may see it; None for an internal error."""
     if isinstance(error, Problem):

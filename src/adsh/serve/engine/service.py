@@ -20,10 +20,12 @@ from .limits import Limits
 from .metrics import Metrics
 from .problems import Problem
 from .search_queue import SearchQueue, parse_hex
+from .workers import Result, WorkerPool
 
 T = TypeVar("T")
 
 _MAX_VALUES = 1000  # of a filter
+_PARSER_MEMORY = 2 << 30  # bytes that parsing a batch may take
 
 
 class Service:
@@ -59,6 +61,7 @@ class Service:
         self._searcher = Searcher(index)
         self.encode_image = ImageEncoder(encoder, limits, self.metrics.batch("images"))
         self._searches = SearchQueue(self._searcher, limits, self.metrics.batch("searches"))
+        self._parsers = WorkerPool(1, _PARSER_MEMORY, limits.max_decode_seconds, "parse")
         self._reads: Batcher[Callable[[], Any], Any] = Batcher(
             call_each, what="look-ups", max_batch=16, capacity=limits.max_searches
         )
@@ -70,6 +73,11 @@ class Service:
         )
         self._add_gauges()
 
+    def start(self) -> None:
+        """Start what the first requests would otherwise wait for."""
+        if self.encoder.size or self.encoder.vector_size:
+            self.encode_image.start()
+
     def _add_gauges(self) -> None:
         add, images = self.metrics.gauge, self.encode_image
         add("index_items", "Items in the index.", lambda: len(self.index))
@@ -77,6 +85,16 @@ class Service:
         add("pictures_under_way", "The former name of adsh_images_in_progress.", lambda: images.in_progress)
         add("searches_waiting", "Searches waiting or running.", lambda: len(self._searches.plain))
         add("writes_waiting", "Writes waiting or running.", lambda: len(self._writes))
+
+    async def parse(self, job: str, options: dict[str, Any], body: bytes) -> Result:
+        """Parse a large body in a process of its own, which is ended if it takes too long.
+
+        Args:
+            job: What it is.
+            options: What the job takes besides.
+            body: The body.
+        """
+        return await self._parsers(job, options, body)
 
     async def read(self, job: Callable[[], T]) -> T:
         """Return the result of a call that only reads."""
@@ -169,6 +187,7 @@ class Service:
     async def close(self) -> None:
         """Finish what was accepted, then close the index and the model."""
         await self.encode_image.close()
+        await asyncio.get_running_loop().run_in_executor(None, self._parsers.close)
         await self._searches.close()
         await self._writes.close()
         await self._reads.close()

@@ -8,9 +8,11 @@ import orjson
 from pydantic import BaseModel
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive
 
-from ..engine.problems import Problem
+from ..engine.problems import Problem, too_large
+from .json_limits import SMALL_BODY, has_more_values
 from .schemas import ErrorAnswer
 
 JSON, FORM = "application/json", "multipart/form-data"
@@ -58,6 +60,26 @@ def content_type(request: Request, *allowed: str) -> str:
     return kind
 
 
+async def read_json(request: Request) -> bytes:
+    """Return the JSON of a search or a single item, which is short."""
+    return await read_body(request.receive)
+
+
+async def read_body(receive: Receive, max_bytes: int = SMALL_BODY.max_bytes) -> bytes:
+    """Return a body, and stop reading one that is too large."""
+    pieces, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > max_bytes:
+            raise too_large(max_bytes)
+        more = message.get("more_body", False)
+    return b"".join(pieces)
+
+
 async def read_form(request: Request) -> Form:
     """Read a form with one image in the field `image`."""
     try:
@@ -84,6 +106,8 @@ def json_field(form: Form, name: str) -> Any:
     text = form.fields.pop(name, None)
     if text is None:
         return None
+    if has_more_values(text.encode(), SMALL_BODY.max_values):
+        raise Problem(422, f"{name} holds more than {SMALL_BODY.max_values:,} values: give fewer")
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as problem:

@@ -12,7 +12,7 @@ from ..engine.problems import as_problem
 from ..engine.service import Service
 from ..middleware.logs import ROUTE
 from ..middleware.responses import send_json, send_problem
-from .bodies import JSON
+from .bodies import JSON, read_body
 from .search_routes import answer_json
 
 PATH = "/v1/search"
@@ -37,14 +37,7 @@ class FastSearch:
             return
         scope[ROUTE] = PATH
         try:
-            body, more = b"", True
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return
-                body += message.get("body", b"")
-                more = message.get("more_body", False)
-            answer = await answer_json(self._service, body)
+            answer = await answer_json(self._service, await read_body(receive))
         except Exception as problem:
             known = as_problem(problem)
             if known is None:

@@ -15,7 +15,8 @@ from ..engine.problems import Problem
 from ..engine.search_queue import metadata_json, parse_hex
 from ..engine.service import Service
 from . import schemas
-from .bodies import ERRORS, FORM, JSON, NOT_FOUND, content_type, describe_body, json_field, read_form
+from .bodies import ERRORS, FORM, JSON, NOT_FOUND, content_type, describe_body, json_field, read_form, read_json
+from .item_batch import read_batch
 from .schemas import EXAMPLE_CODE, ItemRequest, ItemsRequest, parse_fields, parse_json
 
 _IMAGE = b"/image"
@@ -66,16 +67,10 @@ def _add_batch_route(router: APIRouter, service: Service) -> None:
     async def put_items(request: Request) -> Response:
         """Store several items by their codes, all of them or none. Durable when answered."""
         content_type(request, JSON)
-        items = parse_json(ItemsRequest, await request.body()).items
-        if len(items) > service.limits.max_items:
-            raise Problem(422, f"{len(items):,} items: send at most {service.limits.max_items:,} at a time")
-        codes = np.frombuffer(b"".join(parse_hex(item.code, index.bits) for item in items), dtype=np.uint8)
-        new = await service.write(
-            lambda: index.add(
-                [item.key for item in items], codes.reshape(len(items), -1), [item.metadata for item in items]
-            )
-        )
-        return Response(orjson.dumps({"new": new, "replaced": len(items) - new}), media_type=JSON)
+        batch = await read_batch(service, await request.body())
+        codes = np.frombuffer(batch.codes, dtype=np.uint8).reshape(len(batch.keys), -1)
+        new = await service.write(lambda: index.add(batch.keys, codes, batch.metadata()))
+        return Response(orjson.dumps({"new": new, "replaced": len(batch.keys) - new}), media_type=JSON)
 
 
 def _add_read_routes(router: APIRouter, service: Service) -> None:
@@ -140,7 +135,7 @@ async def _image_answer(service: Service, key: str) -> Response:
 async def _read_item(service: Service, request: Request) -> tuple[ItemRequest, EncodedImage | None]:
     """Return the item of a body, and for a form its encoded image."""
     if content_type(request, JSON, FORM) == JSON:
-        return parse_json(ItemRequest, await request.body()), None
+        return parse_json(ItemRequest, await read_json(request)), None
     form = await read_form(request)
     metadata = json_field(form, "metadata")
     if form.fields:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
 
 from ...index.validation import LONGEST_KEY
 from ...search.searcher import SearchOptions
 from ..engine.problems import Problem
+from .json_limits import SMALL_BODY, JsonLimits, check_json
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -126,7 +127,7 @@ class KeyedItem(ItemRequest):
 class ItemsRequest(_Request):
     """Items to store, all of them or none."""
 
-    items: list[KeyedItem] = Field(min_length=1)
+    items: Annotated[list[KeyedItem], FailFast()] = Field(min_length=1)
 
 
 class Item(BaseModel):
@@ -159,8 +160,18 @@ class ErrorAnswer(BaseModel):
     request_id: str | None
 
 
-def parse_json(model: type[M], body: bytes) -> M:
-    """Parse a JSON body; raise a Problem that says in one sentence what is wrong with it."""
+def parse_json(model: type[M], body: bytes, limits: JsonLimits = SMALL_BODY) -> M:
+    """Parse a JSON body.
+
+    Args:
+        model: Its schema.
+        body: The JSON.
+        limits: What is refused before it is validated, since each error in it would be described.
+
+    Raises:
+        Problem: It says in one sentence what is wrong with the body.
+    """
+    check_json(body, model.model_fields, limits)
     try:
         return model.model_validate_json(body, strict=True)
     except ValidationError as problem:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from ..engine.problems import Problem
 from ..engine.service import Service
-from .bodies import ERRORS, FORM, JSON, NOT_FOUND, content_type, describe_body, json_field, read_form
+from .bodies import ERRORS, FORM, JSON, NOT_FOUND, content_type, describe_body, json_field, read_form, read_json
 from .schemas import EXAMPLE_CODE, EncodeAnswer, SearchAnswer, SearchFields, SearchRequest, parse_fields, parse_json
 
 _EXAMPLES = {
@@ -51,7 +51,7 @@ def routes(service: Service) -> APIRouter:
         JSON searches by `code` or `key`; a form searches by the image in its field `image`, with the same options.
         """
         if content_type(request, JSON, FORM) == JSON:
-            answer = await answer_json(service, await request.body())
+            answer = await answer_json(service, await read_json(request))
         else:
             form = await read_form(request)
             conditions = json_field(form, "filter")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import re
-import sys
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import orjson
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -30,29 +28,30 @@ _DISCONNECTED = 499  # logged for a request whose client left before it was answ
 _MAX_PATH = 300  # characters of a path in the log
 
 
-def write_line(values: dict[str, Any]) -> None:
-    """Write one JSON object to standard error."""
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
-    sys.stderr.buffer.write(orjson.dumps({"time": f"{stamp}Z", **values}, default=str) + b"\n")
-    sys.stderr.buffer.flush()
-
-
 class JsonHandler(logging.Handler):
-    """Write the log of other libraries in the same form."""
+    """Write the log of other libraries in the same form.
+
+    Args:
+        write: Takes the values of a line.
+    """
+
+    def __init__(self, write: Write) -> None:
+        super().__init__()
+        self._write = write
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
         values: dict[str, Any] = {"level": record.levelname.lower(), "logger": record.name, "text": record.getMessage()}
         if record.exc_info:
             values["trace"] = "".join(traceback.format_exception(*record.exc_info))
-        write_line(values)
+        self._write(values)
 
 
-def log_as_json() -> None:
+def log_as_json(write: Write) -> None:
     """Write what any library logs or warns of in the same form from now on."""
     logging.captureWarnings(True)
     warnings.filterwarnings("ignore", module=r"PIL\.")  # about oddities of uploads: the answer says what matters
-    logging.basicConfig(handlers=[JsonHandler()], level=logging.WARNING, force=True)
+    logging.basicConfig(handlers=[JsonHandler(write)], level=logging.WARNING, force=True)
 
 
 class RequestLog:

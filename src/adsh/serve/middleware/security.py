@@ -11,7 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import InputError
 from ..engine.limits import Limits
-from ..engine.problems import Problem
+from ..engine.problems import Problem, too_large
+from .body_budget import BodyBudget
 from .responses import send_problem
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -77,6 +78,7 @@ class Guard:
         self._app, self._limits = app, limits
         self._token = None if token is None else token.encode()
         self._only_local = only_local and token is None
+        self._bodies = BodyBudget(limits.max_bodies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, or answer why it is refused.
@@ -90,15 +92,16 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started, complete = False, False
-        size, max_size = 0, self._limits.max_body
+        size, held, max_size = 0, 0, self._limits.max_body
 
         async def receive_counted() -> Message:
-            nonlocal size, complete
+            nonlocal size, held, complete
             message = await receive()
             size += len(message.get("body", b""))
             complete = not message.get("more_body", False)
             if size > max_size:
-                raise _too_large(max_size)
+                raise too_large(max_size)
+            held = self._bodies.grow(held, size)
             return message
 
         async def send_tracked(message: Message) -> None:
@@ -126,6 +129,8 @@ class Guard:
                 )
             )
             await send_problem(scope, send_tracked, late)
+        finally:
+            self._bodies.release(held)
 
     def _check(self, scope: Scope) -> None:
         headers: Mapping[bytes, bytes] = dict(scope["headers"])
@@ -154,12 +159,4 @@ class Guard:
         if length is not None and (
             len(length) > 18 or int(length) > self._limits.max_body
         ):  # digits only: the parser checked
-            raise _too_large(self._limits.max_body)
-
-
-def _too_large(max_size: int) -> Problem:
-    return Problem(
-        413,
-        f"the request has more than {max_size:,} bytes: send a smaller one, or less at a time",
-        {"Connection": "close"},
-    )
+            raise too_large(self._limits.max_body)

@@ -1,0 +1,111 @@
+"""Bound the structure of an image file before Pillow opens it.
+
+A file may hold a million tiny segments of metadata, and Pillow looks at each in Python, at worst copying all earlier
+ones for each. Real files have tens. The walk below follows a file as Pillow does, up to where its pixels start, and
+stops at a limit; it reads lengths alone. Formats that Pillow leaves to a C library are bounded there.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+
+from ...errors import InputError
+
+MOST_PIECES = 1024  # segments or chunks of metadata
+MOST_METADATA = 4 << 20  # bytes in them
+_MOST_BLOCKS = 1 << 14  # of a GIF, 255 bytes each at most
+_MOST_PIXEL_PIECES = 1 << 16  # of a PNG, whose pixels lie in chunks too
+_MOST_SCANS = 100  # of a JPEG: each goes over all pixels, and a small file can have thousands
+
+_PNG, _GIF, _JPEG = b"\x89PNG\r\n\x1a\n", (b"GIF87a", b"GIF89a"), b"\xff\xd8\xff"
+_BARE = {0x00, 0x01, *range(0xD0, 0xDA)}  # JPEG: the bytes after 0xFF that no length follows
+_JUNK = re.compile(rb"[^\xff]+|\xff+(?=\xff)")  # JPEG: bytes between segments, which Pillow skips one by one
+_FRAME_CHUNKS = (b"IDAT", b"fdAT", b"fcTL")  # PNG
+
+
+def check_structure(data: bytes, called: str) -> None:
+    """Raise if a file has more metadata, or more pieces of it, than any real image.
+
+    Args:
+        data: the file.
+        called: what the error calls it.
+
+    Raises:
+        InputError: it has; nothing of it was decoded.
+    """
+    if data.startswith(_JPEG):
+        if data.count(b"\xff\xda") > _MOST_SCANS:
+            raise InputError(f"{called} is a JPEG of more than {_MOST_SCANS} scans: save it again")
+        pieces, most = _jpeg_segments(data), MOST_PIECES
+    elif data.startswith(_PNG):
+        pieces, most = _png_chunks(data, called), MOST_PIECES
+    elif data.startswith(_GIF):
+        pieces, most = _gif_blocks(data), _MOST_BLOCKS
+    elif data.startswith(b"RIFF"):
+        pieces, most = _riff_chunks(data), MOST_PIECES
+    else:
+        return
+    total = 0
+    for count, size in enumerate(pieces, start=1):
+        total += size
+        if count > most or total > MOST_METADATA:
+            limit = f"{most:,} pieces" if count > most else f"{MOST_METADATA:,} bytes"
+            raise InputError(f"{called} has more than {limit} of metadata: save it again without")
+
+
+def _jpeg_segments(data: bytes) -> Iterator[int]:
+    """Yield the length of each segment before the first scan, and of each run of bytes that belong to none."""
+    at = 2
+    while at + 4 <= len(data) and data[at : at + 2] != b"\xff\xda":
+        junk = _JUNK.match(data, at)
+        if junk is not None:
+            size = junk.end() - at
+        elif data[at + 1] in _BARE:
+            size = 2
+        else:
+            size = 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+        at += size
+        yield size
+
+
+def _png_chunks(data: bytes, called: str) -> Iterator[int]:
+    """Yield the length of each chunk, those of frames left out."""
+    at, pixels = len(_PNG), 0
+    while at + 8 <= len(data):
+        size, name = struct.unpack_from(">I4s", data, at)
+        at += 12 + size
+        if name not in _FRAME_CHUNKS:
+            yield size
+            continue
+        pixels += 1
+        if pixels > _MOST_PIXEL_PIECES:
+            raise InputError(f"{called} has its pixels in more than {_MOST_PIXEL_PIECES:,} pieces: save it again")
+
+
+def _gif_blocks(data: bytes) -> Iterator[int]:
+    """Yield the length of each block before the first frame; 0 for a byte that Pillow skips."""
+    at = 13 + (3 << (data[10] & 7) + 1 if len(data) > 10 and data[10] & 0x80 else 0)  # after the palette of all frames
+    while at < len(data) and data[at] not in b",;":  # a frame, or the end
+        if data[at] != 0x21:  # of an extension
+            at += 1
+            yield 0
+            continue
+        at += 2
+        while at < len(data) and data[at]:
+            size = data[at]
+            at += 1 + size
+            yield size
+        at += 1
+        yield 0
+
+
+def _riff_chunks(data: bytes) -> Iterator[int]:
+    """Yield the length of each chunk of a WebP file, those of frames left out."""
+    at = 12
+    while at + 8 <= len(data):
+        name, size = struct.unpack_from("<4sI", data, at)
+        at += 8 + size + size % 2
+        if name not in (b"VP8 ", b"VP8L", b"ANMF", b"ALPH"):
+            yield size

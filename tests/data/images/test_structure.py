@@ -1,0 +1,83 @@
+"""Files with more metadata than any real image are refused before Pillow opens them; real ones are not."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+import pytest
+from PIL import Image
+
+from adsh.data.images.structure import check_structure
+from adsh.errors import InputError
+
+from ...serve.mutations import valid_images
+
+
+def saved(kind: str, **options) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (32, 24), (200, 40, 40)).save(file, kind, **options)
+    return file.getvalue()
+
+
+def exif_bomb(segments: int, each: bytes = b"Exif\0\0") -> bytes:
+    """A JPEG with so many segments of Exif, each of which Pillow adds to a copy of all before."""
+    segment = b"\xff\xe1" + struct.pack(">H", 2 + len(each)) + each
+    data = saved("JPEG")
+    return data[:2] + segment * segments + data[2:]
+
+
+def chunk(name: bytes, data: bytes = b"") -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def png_of_chunks(chunks: bytes) -> bytes:
+    data = saved("PNG")
+    at = data.index(b"IDAT") - 4
+    return data[:at] + chunks + data[at:]
+
+
+def gif_comment(blocks: int) -> bytes:
+    data = saved("GIF")
+    at = 13 + (3 << (data[10] & 7) + 1)
+    return data[:at] + b"\x21\xfe" + (b"\x01a") * blocks + b"\0" + data[at:]
+
+
+BOMBS = {
+    "jpeg, Exif segments": exif_bomb(5000),
+    "jpeg, comments": exif_bomb(5000).replace(b"\xff\xe1", b"\xff\xfe"),
+    "jpeg, large Exif": exif_bomb(70, b"Exif\0\0" + b"x" * 65_000),
+    "jpeg, padding": saved("JPEG")[:2] + b"\xff" * 5_000_000 + saved("JPEG")[2:],
+    "jpeg, junk": saved("JPEG")[:2] + b"\xff\0" * 2_000 + saved("JPEG")[2:],
+    "jpeg, zeros": saved("JPEG")[:20] + b"\0" * 5_000_000 + saved("JPEG")[20:],
+    "png, empty chunks": png_of_chunks(chunk(b"tEXt", b"a\0b") * 2000),
+    "png, large text": png_of_chunks(chunk(b"tEXt", b"a\0" + b"b" * 5_000_000)),
+    "png, pixels in pieces": png_of_chunks(chunk(b"IDAT") * 70_000),
+    "gif, comment": gif_comment(20_000),
+    "webp, chunks": saved("WEBP")[:12] + b"none\0\0\0\0" * 2000 + saved("WEBP")[12:],
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_file_of_too_much_metadata_is_refused(name):
+    with pytest.raises(InputError, match=r"the image has .*more than .*: save it again"):
+        check_structure(BOMBS[name], "the image")
+
+
+def test_real_files_are_not_refused():
+    for data in valid_images().values():
+        check_structure(data, "the image")
+    profile = b"\xff\xe2" + struct.pack(">H", 60_002) + b"ICC_PROFILE\0\1\1" + b"p" * 59_986
+    data = saved("JPEG")
+    check_structure(data[:2] + profile * 40 + data[2:], "the image")  # a large colour profile
+    check_structure(exif_bomb(3, b"Exif\0\0" + b"x" * 60_000), "the image")
+    check_structure(gif_comment(2_000), "the image")
+    frames = [Image.new("RGB", (8, 8), (at % 256, at // 256, 0)) for at in range(1100)]
+    check_structure(saved("GIF", save_all=True, append_images=frames), "the image")
+
+
+@pytest.mark.parametrize("cut", [0, 1, 3, 5, 11, 12, 13, 20, 40])
+def test_what_ends_early_is_left_to_pillow(cut):
+    for data in (*valid_images().values(), exif_bomb(3), b"RIFF", b"GIF89a"):
+        check_structure(data[:cut], "the image")
