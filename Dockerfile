@@ -18,7 +18,7 @@ COPY --from=build /venv /venv
 USER 10001
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
-    CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
+    CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/readyz', timeout=4)"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["adsh", "serve"]
 # All of the container's own addresses: what reaches them is for `docker run -p` to say. It asks for ADSH_TOKEN.

@@ -87,3 +87,52 @@ def test_nobody_there_is_one_sentence():
         client.info()
     with pytest.raises(ServiceError, match="or is the request too large for it"):
         client.search(b"x" * (1 << 21))
+
+
+@pytest.mark.parametrize(("second", "expected"), [(b"HTTP/1.1 404 Not Found", True), (b"HTTP/1.1 204 None", True)])
+def test_a_delete_whose_answer_was_lost_counts_as_done(second, expected):
+    """It was repeated, answered with 404, and said False."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            one, _ = listening.accept()
+            one.recv(65536)
+            one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            one.recv(65536)  # the first DELETE: done, and the connection lost
+            one.close()
+            one, _ = listening.accept()
+            one.recv(65536)
+            one.sendall(second + b"\r\nContent-Length: 0\r\n\r\n")
+            one.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with Client(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=10) as client:
+            client.info()
+            assert client.remove("a") is expected
+        thread.join()
+
+
+def test_a_delete_on_a_connection_that_was_closed_before_is_sent_once():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        requests, closed = [], threading.Event()
+
+        def serve() -> None:
+            one, _ = listening.accept()
+            one.recv(65536)
+            one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            one.close()
+            closed.set()
+            one, _ = listening.accept()
+            requests.append(one.recv(65536))
+            one.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            one.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with Client(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=10) as client:
+            client.info()
+            closed.wait(10)
+            assert client.remove("a") is False
+        thread.join()
+        assert len(requests) == 1

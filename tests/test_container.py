@@ -8,6 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from adsh.serve.engine.limits import Limits
+
 ROOT = Path(__file__).parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
 LINES = [line for line in DOCKERFILE.splitlines() if line and not line.startswith("#")]
@@ -49,11 +51,20 @@ def test_every_install_is_pinned_and_torch_is_not_among_them():
 def test_the_container_runs_as_nobody_in_particular_and_is_reached_from_this_machine_alone():
     assert LINES[-1].startswith("CMD")
     assert "USER 10001" in LINES
-    assert any(line.startswith("HEALTHCHECK") and "/healthz" in line for line in LINES)
+    assert any(line.startswith("HEALTHCHECK") and "/readyz" in line for line in LINES)
     compose = (ROOT / "compose.yaml").read_text(encoding="utf-8")
     assert re.findall(r'- "([^"]*:8000)"', compose) == ["127.0.0.1:${ADSH_PORT:-8000}:8000"]
     assert "ADSH_TOKEN: ${ADSH_TOKEN:?" in compose
     assert "read_only: true" in compose
+
+
+def test_compose_bounds_memory_processes_and_uploads():
+    compose = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    for limit in ("mem_limit:", "memswap_limit:", "pids_limit:", "stop_grace_period: 40s"):
+        assert limit in compose
+    size = int(re.search(r"/tmp:size=(\d+)m", compose)[1]) << 20
+    assert size >= 2 * Limits.max_bodies
+    assert Limits.max_seconds + 5 < 40
 
 
 def test_compose_runs_as_whoever_owns_the_index():
@@ -64,7 +75,7 @@ def test_compose_runs_as_whoever_owns_the_index():
     assert "ADSH_USER=$(id -u):$(id -g) ADSH_TOKEN=" in page
     assert "chown -R 10001:10001 serve/index" in page
     assert "--read-only --tmpfs /tmp" in page
-    assert "tmpfs: [/tmp]" in compose
+    assert 'tmpfs: ["/tmp:size=256m"]' in compose
 
 
 def test_the_installed_list_is_enough_for_the_command_line_the_index_and_coding():

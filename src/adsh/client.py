@@ -13,6 +13,7 @@ import http.client
 import json
 import os
 import secrets
+import select
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -51,6 +52,7 @@ class Client:
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
         self._url, self._prefix = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", parts.path.rstrip("/")
+        self._repeated = False  # whether the last request was sent twice
         token = token or os.environ.get("ADSH_TOKEN")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
@@ -140,12 +142,16 @@ class Client:
         return self._request("GET", f"{_item_path(key)}/image")
 
     def remove(self, key: str) -> bool:
-        """Delete an item, and return whether it existed."""
+        """Delete an item, and return whether it existed.
+
+        Where the connection was lost before the answer, the request is repeated; an item that is absent then counts as
+        deleted by the first.
+        """
         try:
             self._request("DELETE", _item_path(key))
         except ServiceError as problem:
             if problem.status == 404:
-                return False
+                return self._repeated
             raise
         return True
 
@@ -194,7 +200,8 @@ class Client:
 
     def _request(self, method: str, path: str, body: bytes | None = None, kind: str | None = None) -> bytes:
         headers = dict(self._headers) if kind is None or body is None else {**self._headers, "Content-Type": kind}
-        fresh = self._connection.sock is None
+        self._close_if_stale()
+        fresh, self._repeated = self._connection.sock is None, False
         try:
             try:
                 status, answer = self._send(method, path, body, headers)
@@ -202,7 +209,8 @@ class Client:
                 self._connection.close()
                 if fresh:
                     raise
-                status, answer = self._send(method, path, body, headers)  # the server had closed an idle connection
+                self._repeated = True
+                status, answer = self._send(method, path, body, headers)  # the server may have closed it meanwhile
         except (OSError, http.client.HTTPException) as problem:
             self._connection.close()
             reason = str(problem) or type(problem).__name__
@@ -212,6 +220,12 @@ class Client:
         if status >= 400:
             raise _refusal(status, answer)
         return answer
+
+    def _close_if_stale(self) -> None:
+        """Close a connection that the server has closed: a request on it would be lost, or seem to be."""
+        sock = self._connection.sock
+        if sock is not None and select.select([sock], [], [], 0)[0]:  # nothing but its end can come now
+            self._connection.close()
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
         with suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent: the answer says why

@@ -1,14 +1,17 @@
-"""What `adsh reproduce` shows on a terminal, and elsewhere."""
+"""What a terminal is sent: bars, lines elsewhere, and nothing that a stranger's text makes it do."""
 
 from __future__ import annotations
 
 import io
+import json
 import sys
 
 import pytest
 
 from adsh.cli.reproduce import _Bar
+from adsh.cli.show import as_json, facts, table
 from adsh.experiments.cell import Cell
+from adsh.utils.progress import say
 
 
 class Terminal(io.StringIO):
@@ -43,3 +46,17 @@ def test_cells_of_an_experiment_are_a_bar_on_a_terminal_and_lines_elsewhere(term
         lines(done, 4, cell if done else None)
     said = "adsh: cell 2/4: ITQ, 24 bits, seed 1, 0:00 left\nadsh: cell 4/4: ITQ, 24 bits, seed 1\n"
     assert capsys.readouterr().err == said
+
+
+def test_keys_and_metadata_of_strangers_are_shown_and_not_acted_on(capsys):
+    """A key may clear the screen, set its title, or write right to left."""
+    key = "a\x1b[2J\x1b]0;title\x07\x9b2J\x7f\u202eé"
+    facts({"key": key})
+    table(("key", "class"), [(key, key)])
+    say(f"there is no item with the key {key}")
+    as_json({"key": key})
+    out, err = capsys.readouterr()
+    assert not any(0x7F <= ord(one) <= 0x9F or (ord(one) < 32 and one != "\n") or one == "\u202e" for one in out + err)
+    assert "\\u001b[2J" in err
+    assert "é" in out
+    assert json.loads(out[out.index("{") :])["key"] == key

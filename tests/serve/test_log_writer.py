@@ -67,6 +67,6 @@ def test_lines_hold_no_secret_and_nothing_a_terminal_acts_on(pipe):
     LogWriter(writer, secrets=["s3cret"])({"text": "postgresql://me:s3cret@host", "path": "/\x1b[2J\x9b2J\x7f é"})
     data = os.read(reader, 1 << 16)
     assert b"s3cret" not in data
-    assert not any(byte < 32 and byte != 10 or byte == 127 for byte in data)
+    assert not any((byte < 32 and byte != 10) or byte == 127 for byte in data)
     assert b"\xc2\x9b" not in data
     assert json.loads(data)["path"] == "/\x1b[2J\x9b2J\x7f é"

@@ -122,6 +122,24 @@ def test_odd_requests_are_refused_and_the_server_goes_on(live, client, data):
     assert client.ready()
 
 
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket", b"TLS/1.0"])
+def test_a_request_for_another_protocol_is_answered_as_http(live, client, protocol):
+    """What followed it was left unanswered, and two warnings were logged for each."""
+    upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: %s\r\nHTTP2-Settings: AAMAAABk\r\n" % protocol
+    logged = len(live.logged())
+    hidden = b"DELETE /v1/items/red/1%20%C3%A9.png HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer s3cret\r\n\r\n"
+    get = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + upgrade + b"\r\n"
+    answer = raw(live.port, get + hidden)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert b"connection: close" in answer
+    body = b'{"code":"000000"}'
+    post = HEAD + upgrade + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    assert raw(live.port, post).startswith(b"HTTP/1.1 200")
+    assert client.get("red/1 é.png") is not None
+    assert [line["level"] for line in live.logged()[logged:] if line["level"] != "info"] == []
+
+
 def test_a_client_that_goes_away_disturbs_nobody(live, client):
     for _ in range(5):
         with socket.create_connection(("127.0.0.1", live.port)) as connection:

@@ -40,9 +40,7 @@ def children(pid: int) -> list[int]:
 @pytest.mark.parametrize("how", HOW)
 def test_a_stop_keeps_its_bound_though_work_is_stuck(artifacts, tmp_path, how):
     program = ("-c", STUCK.format(how=HOW[how]))
-    server = Process(
-        artifacts.model, artifacts.index, "--stop-seconds", 2, log=tmp_path / "log.jsonl", program=program
-    )
+    server = Process(artifacts.model, artifacts.index, "--stop-seconds", 2, log=tmp_path / "log.jsonl", program=program)
     with Client(server.url, timeout=30) as client:
         while not client.info():
             time.sleep(0.1)

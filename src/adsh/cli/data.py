@@ -10,7 +10,7 @@ import typer
 
 from ..utils.progress import ProgressLine
 from .flags import Json, Labels, Root, SkipBad, Source
-from .show import as_json, facts
+from .show import as_json, facts, line
 
 if TYPE_CHECKING:
     from ..data import Dataset
@@ -66,7 +66,7 @@ def info(
     shown = {name.replace("_", " "): _words(value) for name, value in figures.items()}
     facts({**shown, "classes": f"{shown['classes']}: {sizes}"} if sizes else shown)
     for key, reason in read.bad:
-        print(f"  {key}: {reason}")
+        line(f"  {key}: {reason}")
 
 
 @app.command(epilog="Example:  adsh data get cifar10 --root data/cifar10")

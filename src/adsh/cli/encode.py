@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..utils.progress import ProgressLine
 from ..utils.urls import is_address, shown
 from .flags import Device, Json, Labels, Model, Root, SkipBad, Source, Workers
-from .show import as_json, facts, list_unreadable
+from .show import as_json, facts, line, list_unreadable
 
 if TYPE_CHECKING:
     from ..cluster.ray_encode import Job
@@ -117,8 +117,8 @@ def _encode_with_ray(job: Job, index: str | None, json: bool, **where: Any) -> N
         as_json({**values, **older_names, "unreadable": done.unreadable})
         return
     facts({name.replace("_", " "): value for name, value in values.items()})
-    for line in done.unreadable:
-        print(f"  {line}")
+    for reason in done.unreadable:
+        line(f"  {reason}")
 
 
 def _encode_locally(

@@ -13,7 +13,7 @@ import typer
 from ..utils.progress import ProgressLine, say
 from ..utils.urls import shown
 from .flags import Device, Json, Labels, Root, SkipBad, Workers
-from .show import Stopped, as_json, facts
+from .show import Stopped, as_json, facts, line
 
 if TYPE_CHECKING:
     from ..search.ingest import IngestResult
@@ -277,7 +277,7 @@ def _report(location: str, result: IngestResult, json: bool) -> None:
         }
     )
     for key, reason in result.unreadable:
-        print(f"  {key}: {reason}")
+        line(f"  {key}: {reason}")
 
 
 def _format(value: Any) -> str:

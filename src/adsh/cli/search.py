@@ -11,7 +11,7 @@ import typer
 from ..errors import InputError
 from ..utils.urls import shown
 from .flags import Device, Json
-from .show import as_json, table
+from .show import as_json, line, table
 
 EXAMPLE = "adsh search photos.index cat.jpg -k 20 --html found.html"
 
@@ -80,7 +80,7 @@ def command(
         as_json({"index": shown(location), "seconds": round(seconds, 4), "queries": answers, **page})
         return
     for answer in answers:
-        print(f"{answer['query']}: {len(answer['matches'])} found")
+        line(f"{answer['query']}: {len(answer['matches'])} found")
         if answer["matches"]:
             rows = [
                 (str(rank), f"{match['distance']:g}", match["key"], _class(match["metadata"]))

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..utils.printable import printable
+
 
 class Stopped(Exception):
     """Ctrl-C, or a request to stop; its text says how to continue."""
@@ -13,14 +15,19 @@ class Stopped(Exception):
 
 def as_json(values: Mapping[str, Any]) -> None:
     """Print one JSON object on standard output."""
-    print(json.dumps(values, indent=1, ensure_ascii=False, default=str))
+    line(json.dumps(values, indent=1, ensure_ascii=False, default=str))
+
+
+def line(text: str) -> None:
+    """Print a text, which may be a stranger's key, such that a terminal only shows it."""
+    print(printable(text))
 
 
 def facts(values: Mapping[str, Any]) -> None:
     """Print names and values, one pair per line."""
     width = max(len(name) for name in values)
     for name, value in values.items():
-        print(f"{name:<{width}}  {value}")
+        line(f"{name:<{width}}  {value}")
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -29,7 +36,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     right = [all(row[i][:1].isdigit() for row in rows) for i in range(len(headings))]
     for row in (headings, *rows):
         cells = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
-        print("  ".join(cells).rstrip())
+        line("  ".join(cells).rstrip())
 
 
 def describe_reading(read: Mapping[str, Any]) -> str:
@@ -44,4 +51,4 @@ def describe_reading(read: Mapping[str, Any]) -> str:
 def list_unreadable(read: Mapping[str, Any]) -> None:
     """Print every file that cannot be read, one per line."""
     for item in read.get("unreadable", ()):
-        print(f"  {item['key']}: {item['reason']}")
+        line(f"  {item['key']}: {item['reason']}")

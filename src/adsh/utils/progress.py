@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from ..errors import InputError
+from .printable import printable
 
 OnProgress = Callable[[int, int], None]  # called with how many are done, and of how many
 
@@ -17,7 +18,7 @@ _BAR_WIDTH = 20
 
 def say(text: str, stream: TextIO | None = None) -> None:
     """Print one line on standard error, or on another stream; above a bar that is shown there."""
-    print(f"adsh: {text}", file=stream or sys.stderr, flush=True)
+    print(f"adsh: {printable(text)}", file=stream or sys.stderr, flush=True)
 
 
 class ProgressLine:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import sqlite3
 from collections.abc import Mapping
 
-from ...errors import BusyError, InputError, first_line
+from ...errors import BusyError, InputError, ServerError, first_line
 
 
 class Problem(Exception):
@@ -43,4 +45,18 @@ def as_problem(error: Exception) -> Problem | None:
         return Problem(422, first_line(error))
     if isinstance(error, BusyError):
         return Problem(503, "another process keeps writing to the index: try again", {"Retry-After": "5"})
+    if _is_disk_full(error):
+        return Problem(507, "the server's disk is full, and nothing was stored: free space there, then try again")
+    if isinstance(error, ServerError):
+        return Problem(503, "the database of the index cannot be used at present: try again", {"Retry-After": "5"})
     return None
+
+
+def _is_disk_full(error: BaseException | None) -> bool:
+    """Return whether a full disk is the reason of an error, or of one that it was raised from."""
+    while error is not None:
+        full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        if full or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "no space is left" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

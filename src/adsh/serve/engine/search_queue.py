@@ -19,7 +19,7 @@ from ...hamming.bits import bytes_for
 from ...index import Matches
 from ...index.deadline import time_limit
 from ...search.searcher import Searcher, SearchPlan
-from ...utils.redaction import redact_paths
+from ...utils.redaction import is_absolute_path, redact_paths
 from .batcher import Batcher
 from .limits import Limits
 
@@ -27,6 +27,7 @@ _MAX_BATCH = 256  # plain searches in one call
 _SHARE = 4  # a slow search may take this part of a request's time: those that wait behind it still get theirs
 _PATH_FIELDS = ("file", "root", "source")  # of the metadata that adsh itself writes
 
+_EQUALITIES = frozenset(("eq", "ne", "in", "not_in"))
 _QUOTED = tuple(f'"{name}"' for name in _PATH_FIELDS)
 
 
@@ -103,6 +104,24 @@ class SearchQueue:
 def redact_metadata(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return an item's metadata without the paths that adsh wrote into it."""
     return None if metadata is None else redact_paths(metadata, _PATH_FIELDS)
+
+
+def check_filter(where: dict[str, Any]) -> None:
+    """Refuse conditions that would tell of a path which `redact_metadata` leaves out.
+
+    Raises:
+        InputError: A field that may hold a path is compared with one, or by its order.
+    """
+    for name in _PATH_FIELDS:
+        if name not in where:
+            continue
+        condition = where[name]
+        tests = condition if isinstance(condition, dict) else {"eq": condition}
+        values = [one for value in tests.values() for one in (value if isinstance(value, list) else [value])]
+        if not _EQUALITIES.issuperset(tests) or any(map(is_absolute_path, values)):
+            raise InputError(
+                f"filter on {name}: absolute paths on the server are hidden; use eq, ne, in or not_in with other values"
+            )
 
 
 def metadata_json(metadata: dict[str, Any] | None) -> Any:

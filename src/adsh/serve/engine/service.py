@@ -13,13 +13,14 @@ from ...encoders.base import Encoder
 from ...errors import InputError
 from ...hamming.bits import Codes
 from ...index import Index, Item
+from ...index.embedded.database import DATABASE
 from ...search.searcher import EncodedQueries, Searcher, SearchOptions, SearchPlan
 from .batcher import Batcher, call_each
 from .images import EncodedImage, ImageEncoder
 from .limits import Limits
 from .metrics import Metrics
 from .problems import Problem
-from .search_queue import SearchQueue, parse_hex
+from .search_queue import SearchQueue, check_filter, parse_hex
 from .workers import Result, WorkerPool
 
 T = TypeVar("T")
@@ -57,7 +58,8 @@ class Service:
             )
         self.encoder, self.index, self.limits, self.metrics = encoder, index, limits, Metrics()
         self.model, self.runtime, self.images = model, runtime, images
-        self._storage_id = index.storage_id()
+        self._storage_id, self._log_id = index.storage_id(), None
+        self._log_id = self._read_log_id()
         self._searcher = Searcher(index)
         self.encode_image = ImageEncoder(encoder, limits, self.metrics.batch("images"))
         self._searches = SearchQueue(self._searcher, limits, self.metrics.batch("searches"))
@@ -118,8 +120,19 @@ class Service:
 
     def check_index_file(self) -> None:
         """Raise if the index's folder is no longer the one that was opened: what is written to it would be lost."""
-        if self.index.storage_id() != self._storage_id:
+        log_id = self._read_log_id()
+        self._log_id = self._log_id or log_id
+        if self.index.storage_id() != self._storage_id or log_id != self._log_id:
             raise Problem(503, "the index's folder was moved, replaced or removed: start the service again")
+
+    def _read_log_id(self) -> int | None:
+        """Return the inode of the log of an index in a folder; None where there is none."""
+        if self.index.folder is None:
+            return None
+        try:
+            return (self.index.folder / f"{DATABASE}-wal").stat().st_ino
+        except OSError:
+            return None
 
     async def item(self, key: str) -> Item:
         """Return the item of a key."""
@@ -183,6 +196,8 @@ class Service:
             )
         if options.where is not None and (count := count_values(options.where)) > _MAX_VALUES:
             raise Problem(422, f"filter holds {count:,} values: give at most {_MAX_VALUES:,}")
+        if options.where is not None:
+            check_filter(options.where)
 
     async def close(self) -> None:
         """Finish what was accepted, then close the index and the model."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -18,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from ... import __version__
-from ...errors import BusyError, InputError
+from ...errors import BusyError, FolderError, InputError, ServerError
 from ...hamming.bits import bytes_for
 from ..engine.metrics import CONTENT_TYPE
 from ..engine.problems import Problem, as_problem
@@ -79,7 +80,7 @@ def create_app(
     _add_error_handlers(app)
     # the last one added sees a request first
     app.add_middleware(FastSearch, service=service)
-    app.add_middleware(Guard, limits=service.limits, token=token, only_local=only_local)
+    app.add_middleware(Guard, limits=service.limits, token=token, only_local=only_local, cors=cors)
     if cors:
         app.add_middleware(
             CORSMiddleware,
@@ -151,10 +152,11 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     async def known(request: Request, problem: Exception) -> Response:
         known_problem = as_problem(problem)
-        assert known_problem is not None
+        if known_problem is None:
+            raise problem
         return answer(request, known_problem.status, known_problem.detail, known_problem.headers)
 
-    for kind in (Problem, InputError, BusyError):
+    for kind in (Problem, InputError, BusyError, ServerError, FolderError, OSError, sqlite3.Error):
         app.add_exception_handler(kind, known)
 
     @app.exception_handler(RequestValidationError)

@@ -23,7 +23,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": text}
     for status, text in {
         401: "The token is missing or wrong.",
-        403: "The service has no token, and the request came through a proxy.",
+        403: "The service has no token, and the request came through a proxy or from a page of another site.",
         405: "This address does not support the method.",
         408: "The request was sent too slowly.",
         413: "The request is too large.",
@@ -33,8 +33,9 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         429: "Too many requests are waiting: try again after Retry-After seconds.",
         431: "The headers are too large.",
         500: "An internal error: the server's log has the details, under the request's id.",
-        503: "The index is busy, the server is stopping, or too many connections are open: try again.",
+        503: "The index cannot be used at present, the server is stopping, or too many connections are open.",
         504: "The request took too long.",
+        507: "The server's disk is full: nothing was stored.",
     }.items()
 }
 NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": ErrorAnswer, "description": "There is no such item."}}

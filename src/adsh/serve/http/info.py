@@ -30,6 +30,9 @@ from .bodies import ERRORS, JSON
 _CACHE_SECONDS = 2.0  # that an answer is valid: counting distinct codes may take a while
 _SAMPLE, _VALUES = 10_000, 200  # items sampled for fields, and values listed of one
 _EXAMPLES = 12  # items to start a search from
+_FIELDS, _NAME, _VALUE = 100, 100, 200  # fields listed, and characters of a name and of a value
+_EXAMPLE_BYTES = 4096  # of an example's metadata
+_FIELD_BYTES = 1 << 18  # of all listed values together
 _FIGURES = (
     "map_expected", "map_stable", "map_lowest", "map_highest", "ndcg", "distinct_codes", "ks", "precision", "recall",
     "radius_precision", "radius_recall",
@@ -39,6 +42,7 @@ _EXAMPLE = {
     "runtime": "torch", "images": True, "takes_images": True, "token": False,
     "model": {"method": "adsh", "network": "efficientnet_lite0", "input": "224 x 224 x 3", "points": 59_000},
     "fields": {"class": {"type": "text", "values": ["cat", "dog"], "all_values": True}},
+    "fields_truncated": False,
     "examples": [{"key": "cat/1.jpg", "metadata": {"class": "cat"}}],
     "evaluations": [{"name": "adsh", "queries": 1000, "database": 59_000, "columns": {}}],
     "limits": {"max_k": 1000},
@@ -90,7 +94,7 @@ def _index_facts(service: Service) -> dict[str, Any]:
         "distinct_codes": info["distinct_codes"],
         "search": info["search"],
         "vectors": service.index.has_vectors,
-        "fields": _fields(sample, is_complete=len(sample) == info["items"]),
+        **_fields(sample, is_complete=len(sample) == info["items"]),
         "examples": _examples(sample),
     }
 
@@ -98,7 +102,12 @@ def _index_facts(service: Service) -> dict[str, Any]:
 def _examples(items: Sequence[Item]) -> list[dict[str, Any]]:
     """Return a few items, evenly spaced."""
     chosen = items[:: max(1, len(items) // _EXAMPLES)][:_EXAMPLES]
-    return [{"key": item.key, "metadata": redact_metadata(item.metadata)} for item in chosen]
+    return [{"key": item.key, "metadata": _short(redact_metadata(item.metadata))} for item in chosen]
+
+
+def _short(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return metadata that is not too long to be listed; None for others."""
+    return metadata if len(json.dumps(metadata)) <= _EXAMPLE_BYTES else None
 
 
 def _fields(items: Sequence[Item], *, is_complete: bool) -> dict[str, Any]:
@@ -107,27 +116,46 @@ def _fields(items: Sequence[Item], *, is_complete: bool) -> dict[str, Any]:
     Args:
         items: The sample.
         is_complete: Whether it is the complete index.
+
+    Returns:
+        "fields" by name, and "fields_truncated", whether some fields or values are left out for their number or length.
     """
-    values: dict[str, dict[Any, None]] = {}
-    for item in items:
-        for name, value in (item.metadata or {}).items():
-            found = values.setdefault(name, {})
-            for element in value if isinstance(value, list) else [value]:
-                if isinstance(element, str | int | float | bool) and len(found) <= _VALUES:
-                    found[element] = None
-    fields = {}
+    values, truncated = _sampled_values(items)
+    fields: dict[str, Any] = {}
+    size = 0
     for name, found in sorted(values.items()):
         if not found or any(map(is_absolute_path, found)):
             continue
         is_text = any(isinstance(value, str) for value in found)
-        is_short = len(found) <= _VALUES
+        is_short = len(found) <= _VALUES and all(len(value) <= _VALUE for value in found if isinstance(value, str))
+        length = sum(len(str(value)) for value in found) if is_short else 0
+        if size + length > _FIELD_BYTES:
+            is_short, length = False, 0
+        size += length
+        truncated |= not is_short
         listed = sorted(found, key=lambda value: (str(type(value)), value)) if is_short else []
         fields[name] = {
             "type": "text" if is_text else "number",
             "values": listed,
             "all_values": is_short and is_complete,
         }
-    return fields
+    return {"fields": fields, "fields_truncated": truncated}
+
+
+def _sampled_values(items: Sequence[Item]) -> tuple[dict[str, dict[Any, None]], bool]:
+    """Return the values of each field, one more than are listed, and whether there are more fields than these."""
+    values: dict[str, dict[Any, None]] = {}
+    truncated = False
+    for item in items:
+        for name, value in (item.metadata or {}).items():
+            if name not in values and (len(values) == _FIELDS or len(name) > _NAME):
+                truncated = True
+                continue
+            found = values.setdefault(name, {})
+            for element in value if isinstance(value, list) else [value]:
+                if isinstance(element, str | int | float | bool) and len(found) <= _VALUES:
+                    found[element] = None
+    return values, truncated
 
 
 def _model_folders(service: Service) -> list[Path]:

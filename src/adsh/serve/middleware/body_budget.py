@@ -30,15 +30,15 @@ class BodyBudget:
         Raises:
             Problem: There are too many; nothing more is counted.
         """
-        wanted = max(held, size - FREE_BYTES)
-        if wanted > held and self.used + wanted - held > self._max_bytes:
+        needed = max(held, size - FREE_BYTES)
+        if needed > held and self.used + needed - held > self._max_bytes:
             raise Problem(
                 429,
                 f"requests of {self._max_bytes:,} bytes are being received already: try again in a few seconds",
                 {"Retry-After": "5", "Connection": "close"},
             )
-        self.used += wanted - held
-        return wanted
+        self.used += needed - held
+        return needed
 
     def release(self, held: int) -> None:
         """Forget a body whose request was answered."""

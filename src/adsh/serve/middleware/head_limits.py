@@ -7,8 +7,10 @@ the parser last completed a head, a piece of a body or a message. Trailers after
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
+import httptools
 import orjson
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -43,6 +45,7 @@ class LimitedHeadProtocol(HttpToolsProtocol):
         self._pending = 0  # bytes received since a head, a piece of a body or a message was complete
         self._timer: asyncio.TimerHandle | None = None
         self._refused = False
+        self._resuming, self._data = False, b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start the timer of a new connection, or refuse it."""
@@ -67,6 +70,7 @@ class LimitedHeadProtocol(HttpToolsProtocol):
         if self._refused:
             return
         self._pending += len(data)
+        self._data = data
         super().data_received(data)
         if self._pending > MAX_HEAD:
             self._too_large()
@@ -77,8 +81,37 @@ class LimitedHeadProtocol(HttpToolsProtocol):
             timeout = self.head_timeout if self._pending else _BODY_FACTOR * self.head_timeout
             self._timer = self.loop.call_later(timeout, self._time_out)
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Answer a request for another protocol as HTTP/1.1, as Java's client expects; the parser left its body out."""
+        (offset,) = sys.exc_info()[1].args  # type: ignore[union-attr]  # called where HttpParserUpgrade is handled
+        framing = [pair for pair in self.headers if pair[0] in (b"content-length", b"transfer-encoding")]
+        head = b"POST / HTTP/1.1\r\n" + b"".join(b"%s: %s\r\n" % pair for pair in framing) + b"\r\n"
+        self.cycle.keep_alive = False  # so that nothing after it can be the next request
+        self.parser = httptools.HttpRequestParser(self)
+        self._resuming = True
+        self.parser.feed_data(head)
+        self._resuming = False
+        super().data_received(self._data[offset:])
+
+    def on_message_begin(self) -> None:
+        """Start a request."""
+        if not self._resuming:
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the address."""
+        if not self._resuming:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header."""
+        if not self._resuming:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Check the size of a complete head."""
+        if self._resuming:
+            return
         if self._pending > MAX_HEAD:  # else the start of a body came with it
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > MAX_HEAD:
@@ -93,6 +126,8 @@ class LimitedHeadProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Pass on a complete request."""
+        if self.parser.should_upgrade():  # its body follows
+            return
         self._pending = 0
         super().on_message_complete()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,6 +28,7 @@ SECURITY_HEADERS = [  # of every answer
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"geolocation=(), microphone=()"),
 ]
 
@@ -65,17 +66,21 @@ class Guard:
 
     Without a token, a local service answers only requests for names of this machine: otherwise any web page could reach
     it through a domain name that resolves to this machine. Requests that a proxy forwarded are refused too, since they
-    come from other machines whatever their Host header says.
+    come from other machines whatever their Host header says, and so are those that a browser sends for a page of
+    another site.
 
     Args:
         app: What handles a request that is accepted.
         limits: The largest body, and the longest time.
         token: What requests must carry; None for no token.
         only_local: Without a token, answer only requests for names of this machine.
+        cors: Origins whose pages may call the service.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, token: str | None, *, only_local: bool) -> None:
-        self._app, self._limits = app, limits
+    def __init__(
+        self, app: ASGIApp, limits: Limits, token: str | None, *, only_local: bool, cors: Collection[str] = ()
+    ) -> None:
+        self._app, self._limits, self._cors = app, limits, frozenset(cors)
         self._token = None if token is None else token.encode()
         self._only_local = only_local and token is None
         self._bodies = BodyBudget(limits.max_bodies)
@@ -147,6 +152,10 @@ class Guard:
                     "--no-token if the proxy authenticates requests",
                 )
         path = scope["path"]
+        if self._token is None and (path.startswith("/v1") or path == "/metrics") and self._is_foreign(headers):
+            raise Problem(
+                403, "this came from a page of another site, and the service has no token: start it with --cors ORIGIN"
+            )
         if self._token is not None and (path.startswith("/v1") or path == "/metrics"):
             scheme, _, credentials = headers.get(b"authorization", b"").partition(b" ")
             if scheme.lower() != b"bearer" or not hmac.compare_digest(credentials.strip(), self._token):
@@ -155,6 +164,21 @@ class Guard:
                     "this service needs a token: send the header Authorization: Bearer TOKEN",
                     {"WWW-Authenticate": 'Bearer realm="adsh"'},
                 )
+        self._check_length(headers)
+
+    def _is_foreign(self, headers: Mapping[bytes, bytes]) -> bool:
+        """Return whether a browser sent this for a page of another site."""
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        if origin in self._cors:
+            return False
+        site = headers.get(b"sec-fetch-site")
+        if site is not None:
+            return site not in (b"same-origin", b"none")
+        # An older browser: a proxy may have changed the Host header, but then the service is not only local.
+        host = headers.get(b"host", b"").decode("latin-1")
+        return self._only_local and bool(origin) and origin.partition("://")[2].lower() != host.lower()
+
+    def _check_length(self, headers: Mapping[bytes, bytes]) -> None:
         length = headers.get(b"content-length")
         if length is not None and (
             len(length) > 18 or int(length) > self._limits.max_body
