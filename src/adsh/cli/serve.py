@@ -75,9 +75,7 @@ def command(
     ] = Limits.max_bodies,
     stop_seconds: Annotated[
         float | None,
-        typer.Option(
-            min=1, help="Most seconds from SIGTERM to the end of the process.  [default: --max-seconds and 5 more]"
-        ),
+        typer.Option(help="Most seconds from SIGTERM to the end of the process.  [default: --max-seconds and 5 more]"),
     ] = None,
     log: Annotated[bool, typer.Option(help="Log a JSON line for every request to standard error.")] = True,
     device: Device = None,

@@ -6,14 +6,14 @@ No pickle: a worker that a hostile file has taken over could then run code in th
 from __future__ import annotations
 
 import struct
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import orjson
 
 _LENGTHS = struct.Struct(">IQ")  # of the header, and of the bytes
 
 
-def write_frame(file: BinaryIO, header: dict[str, Any], payload: bytes | memoryview = b"") -> None:
+def write_frame(file: IO[bytes], header: dict[str, Any], payload: bytes | memoryview = b"") -> None:
     """Write one message.
 
     Args:
@@ -27,7 +27,7 @@ def write_frame(file: BinaryIO, header: dict[str, Any], payload: bytes | memoryv
     file.flush()
 
 
-def read_frame(file: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+def read_frame(file: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
     """Return the header and bytes of the next message; None at the end of the pipe, also in the middle of one."""
     lengths = file.read(_LENGTHS.size)
     if len(lengths) < _LENGTHS.size:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from ...errors import InputError
 from .frames import read_frame, write_frame
@@ -25,7 +25,7 @@ _JOBS = {  # imported at their first use: a process seldom needs both
 }
 
 
-def run_jobs(source: BinaryIO, sink: BinaryIO) -> None:
+def run_jobs(source: IO[bytes], sink: IO[bytes]) -> None:
     """Do one job after the other until the input ends.
 
     Args:

@@ -90,8 +90,8 @@ class Worker:
         try:
             with suppress(BrokenPipeError):
                 if message is not None:
-                    write_frame(self._process.stdin, *message)  # type: ignore[arg-type]  # a pipe is a BinaryIO
-                answer = read_frame(self._process.stdout)  # type: ignore[arg-type]
+                    write_frame(self._process.stdin, *message)
+                answer = read_frame(self._process.stdout)
         finally:
             timer.cancel()
         if answer is None:

@@ -66,8 +66,9 @@ def _check_items(items: Any, max_items: int) -> None:
 def has_more_values(body: bytes, most: int) -> bool:
     """Return whether JSON holds more than `most` values, those in lists and objects counted too.
 
-    There is a comma or an opening bracket for each value but the first. Counting those of texts as well takes
-    no time and is enough for most bodies; only where that is too many are the texts cut out.
+    There is a comma or an opening bracket for each value but the first, and one more for an empty list or object.
+    Counting those of texts as well takes no time and is enough for most bodies; only where that is too many are the
+    texts cut out.
     """
     if _count(body) <= most:
         return False
