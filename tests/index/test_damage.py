@@ -145,7 +145,7 @@ def test_a_snapshot_of_several_blocks_is_read_back_and_checked(tmp_path, monkeyp
     monkeypatch.setattr(snapshot, "_BLOCK", 100)
     arrays = {"a": np.arange(1000, dtype=np.uint32), "b": np.zeros((0, 3), np.uint8), "c": random_codes(77)}
     write_snapshot(tmp_path / "s.bin", arrays)
-    read = read_snapshot(tmp_path / "s.bin")
+    read, _ = read_snapshot(tmp_path / "s.bin")
     assert all(np.array_equal(read[name], array) and read[name].dtype == array.dtype for name, array in arrays.items())
     data = bytearray((tmp_path / "s.bin").read_bytes())
     data[-50] ^= 4

@@ -1,6 +1,8 @@
 """What a user does with an index every day, against plain sorting."""
 
 import os
+import subprocess
+import sys
 import time
 import warnings
 
@@ -9,6 +11,7 @@ import pytest
 
 import adsh
 from adsh.hamming.bits import pack
+from tests import forked
 from tests.index.cases import answer, keys, random_codes
 from tests.reference import hamming as plain
 
@@ -173,13 +176,49 @@ def test_old_snapshots_are_removed(tmp_path):
             index.compact()
         assert len(list((tmp_path / "i").glob("*snapshot-*"))) == 1
         index.add(["more"], random_codes(1))
-        for name, age in (("snapshot-000000000001-1.bin", 7200), (".snapshot-000000000002-1.bin.new", 7200),
-                          ("snapshot-000000000099-1.bin", 0)):  # fmt: skip
-            (tmp_path / "i" / name).write_text("left by a killed process, or being written by another")
-            os.utime(tmp_path / "i" / name, (time.time() - age,) * 2)
+        for name in ("snapshot-000000000001-1.bin", ".snapshot-000000000002-1.bin.new", "snapshot-000000000099-1.bin"):
+            (tmp_path / "i" / name).write_text("left by a killed process")
         index.compact()
-        assert len(list((tmp_path / "i").glob("*snapshot-*"))) == 2
+        assert len(list((tmp_path / "i").glob("*snapshot-*"))) == 1
         assert index.verify() == []
+
+
+def test_a_snapshot_that_another_process_writes_stays_whatever_the_clock_says(tmp_path):
+    """A clock that is days ahead, of this process or of a file server, ages the files of others by days."""
+    script = f"""
+import time
+from pathlib import Path
+from adsh.index.embedded.view import writing_snapshot
+with writing_snapshot(Path({str(tmp_path / "i")!r})):
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+    with adsh.open_index(tmp_path / "i", bits=48) as index:
+        index.add(keys(10), random_codes(10))
+        other = tmp_path / "i/snapshot-000000000099-1.bin"
+        other.write_text("not named by the database yet")
+        os.utime(other, (time.time() - 7 * 86_400,) * 2)
+        with forked.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            index.compact()
+            assert other.exists()
+            process.kill()
+            process.wait()
+        index.compact()
+        assert not other.exists()
+
+
+def test_a_snapshot_cut_short_under_a_reader_is_rebuilt_and_ends_no_process(tmp_path):
+    codes = random_codes(3000)
+    with adsh.open_index(tmp_path / "i", bits=48) as index:
+        index.add(keys(3000), codes, [{"text": "x" * 100}] * 3000)
+        index.compact()
+        right = index.search(codes[:1], k=5)[0].keys
+        snapshot = tmp_path / "i" / index.info()["snapshot"]
+        os.truncate(snapshot, 4096)
+        with pytest.warns(adsh.AdshWarning, match="it is rebuilt from index.db"):
+            assert index.search(codes[:1], k=5)[0].keys == right
+        assert [item.metadata for item in index.get(["item 2999"])] == [{"text": "x" * 100}]
 
 
 def test_snapshots_are_written_as_the_index_grows(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ that lost its end is noticed by the difference, instead of the index answering f
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
@@ -13,7 +14,7 @@ import struct
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +26,8 @@ MODULUS = 1 << 64  # of sums of checksums
 
 _SETTINGS = ("synchronous=FULL", "cell_size_check=ON", "cache_size=-32768", "wal_autocheckpoint=4000")
 _COUNTER = struct.Struct("<QI")
+_UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
+_NEEDS_LOG = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS items(number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, record BLOB NOT NULL,
@@ -72,16 +75,14 @@ class Database:
         self.path = folder / DATABASE
         self._timeout = timeout
         self.closed = False
+        self.read_only = False
+        self._reconnected = 0
         with self.translated_errors():
-            self._counter = os.open(folder / COMMITS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            self._db = sqlite3.connect(self.path, timeout, isolation_level=None, check_same_thread=False)
+            self._counter = self._open_counter()
             try:
-                self._db.text_factory = bytes
-                _retry_while_busy(lambda: self._db.execute("PRAGMA journal_mode=WAL").fetchone(), timeout)
-                for setting in _SETTINGS:
-                    self._db.execute(f"PRAGMA {setting}").fetchone()
+                self._db = self._connect()
             except BaseException:
-                self.close()
+                self._close_counter()
                 raise
 
     def close(self) -> None:
@@ -89,7 +90,7 @@ class Database:
         if not self.closed:
             self.closed = True
             self._db.close()
-            os.close(self._counter)
+            self._close_counter()
 
     def create_tables(self) -> None:
         """Create the tables that are missing; inside `writing`."""
@@ -105,12 +106,17 @@ class Database:
     def version(self) -> int:
         """Return a number that changes when another connection commits."""
         with self.translated_errors():
-            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+            self._follow_file()
+            return self._reconnected << 32 | int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Run a write transaction: durable when the block ends, rolled back on an error; no other writer meanwhile."""
         with self.translated_errors():
+            if self.read_only:
+                raise FolderError(
+                    f"cannot write to {self.folder}: it is read-only; it can be searched, but not changed"
+                )
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -150,6 +156,7 @@ class Database:
 
     def count_commit(self, commits: int) -> None:
         """Record, after a commit, how many there are."""
+        assert self._counter is not None
         data = struct.pack("<Q", commits)
         os.pwrite(self._counter, data + struct.pack("<I", zlib.crc32(data)), 0)
 
@@ -195,6 +202,77 @@ class Database:
         except (UnicodeDecodeError, OverflowError) as problem:
             raise self.damaged(first_line(problem)) from None
 
+    def _open_counter(self) -> int | None:
+        """Open the file of commits; None if it is missing where nothing can be written."""
+        try:
+            return os.open(self.folder / COMMITS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as problem:
+            if problem.errno not in _UNWRITABLE or not self.path.exists():
+                raise
+        self.read_only = True
+        with suppress(FileNotFoundError):
+            return os.open(self.folder / COMMITS, os.O_RDONLY | os.O_CLOEXEC)
+        return None
+
+    def _close_counter(self) -> None:
+        if self._counter is not None:
+            os.close(self._counter)
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.read_only:
+            return self._connect_read_only()
+        db = sqlite3.connect(self.path, self._timeout, isolation_level=None, check_same_thread=False)
+        try:
+            db.text_factory = bytes
+            _retry_while_busy(lambda: db.execute("PRAGMA journal_mode=WAL").fetchone(), self._timeout)
+            for setting in _SETTINGS:
+                db.execute(f"PRAGMA {setting}").fetchone()
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _connect_read_only(self) -> sqlite3.Connection:
+        """Connect without writing. SQLite needs the log's shared memory, unless it may assume that nobody writes.
+
+        A writer elsewhere has both open; without one there is no log, and then the file alone is complete.
+        """
+        self._stamp = self._file_stamp()
+        for mode in ("mode=ro", "mode=ro&immutable=1"):
+            address = f"{self.path.resolve().as_uri()}?{mode}"
+            db = sqlite3.connect(address, self._timeout, isolation_level=None, check_same_thread=False, uri=True)
+            try:
+                db.text_factory = bytes
+                db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                return db
+            except sqlite3.OperationalError as problem:
+                db.close()
+                if "immutable" in mode or problem.sqlite_errorcode & 0xFF not in _NEEDS_LOG:
+                    raise
+                if self._log_size():
+                    raise FolderError(
+                        f"{self.folder} is read-only and has a write-ahead log that was not merged: open the index "
+                        "once where it can be written"
+                    ) from None
+        raise AssertionError  # the last mode returns or raises
+
+    def _follow_file(self) -> None:
+        """Connect again if the file of a read-only index was written elsewhere, which its connection may not notice."""
+        if self.read_only and not self.closed and self._stamp != self._file_stamp():
+            self._db.close()
+            self._db = self._connect_read_only()
+            self._reconnected += 1
+
+    def _file_stamp(self) -> tuple[int, ...]:
+        found = self.path.stat()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, self._log_size()
+
+    def _log_size(self) -> int:
+        try:
+            return self.path.with_name(f"{DATABASE}-wal").stat().st_size
+        except FileNotFoundError:
+            return 0
+
     def _translated(self, problem: sqlite3.Error) -> AdshError:
         if self.closed and isinstance(problem, sqlite3.ProgrammingError):
             return self._closed_error()
@@ -220,7 +298,7 @@ class Database:
 
     def _counted_commits(self) -> int:
         """How many commits the counter file knows of; 0 if it is incomplete."""
-        data = os.pread(self._counter, _COUNTER.size, 0)
+        data = b"" if self._counter is None else os.pread(self._counter, _COUNTER.size, 0)
         if len(data) < _COUNTER.size:
             return 0
         commits, check = _COUNTER.unpack(data)

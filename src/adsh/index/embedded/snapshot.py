@@ -52,8 +52,12 @@ def write_snapshot(path: Path, arrays: Arrays) -> None:
         file.truncate(start + end)
 
 
-def read_snapshot(path: Path) -> Arrays:
-    """Map the arrays of a snapshot into memory; raise SnapshotDamaged unless every byte is what was written."""
+def read_snapshot(path: Path) -> tuple[Arrays, int]:
+    """Map the arrays of a snapshot into memory, and return them with the size of the file.
+
+    Raises:
+        SnapshotDamaged: not every byte is what was written.
+    """
     try:
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -75,7 +79,7 @@ def read_snapshot(path: Path) -> Arrays:
         with ThreadPoolExecutor(max(1, min(len(blocks), os.cpu_count() or 1, 4))) as pool:
             if not all(pool.map(lambda block: zlib.crc32(block[0]) == block[1], blocks)):
                 raise SnapshotDamaged(f"{path} is damaged")
-        return arrays
+        return arrays, len(mapped)
     except (OSError, ValueError, struct.error) as problem:
         raise SnapshotDamaged(f"{path} cannot be read ({problem})") from None
 
