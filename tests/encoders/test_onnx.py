@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +18,7 @@ from PIL import Image
 import adsh
 from adsh.data.images.files import ImageFiles
 from adsh.encoders.onnx import OnnxEncoder
-from adsh.errors import InputError, MissingExtraError
+from adsh.errors import AdshError, InputError, MissingExtraError
 from adsh.export.onnx import export
 from adsh.hamming.bits import unpack
 from adsh.models.fingerprint import model_fingerprint
@@ -185,3 +187,30 @@ def test_the_code_of_the_documentation_runs(model_folder, image_files, encoder, 
     for block in blocks:
         exec(compile(block, str(DOCS), "exec"), {})
         assert expected in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"bits": 24}, "as outputs, but export.json says .* of shape .24"),
+        ({"vector_size": 7}, "as features, but export.json says"),
+        ({"input": {"shape": ["n", 10**6, 10**6, 3]}}, "as inputs, but export.json says"),
+        ({"input": {"shape": ["n", 24]}}, "as inputs, but export.json says"),
+        ({"bits": 10**9}, "bits"),
+    ],
+    ids=["bits", "features", "images", "kind", "no code length"],
+)
+def test_a_description_unlike_its_graph_is_refused_when_the_model_is_loaded(model_folder, tmp_path, changed, said):
+    folder = shutil.copytree(model_folder / "photos-onnx", tmp_path / "m")
+    record = json.loads((folder / "export.json").read_text())
+    (folder / "export.json").write_text(json.dumps(record | changed))
+    with pytest.raises(AdshError, match=said) as raised:
+        OnnxEncoder(folder)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_description_nested_too_deeply_is_refused(model_folder, tmp_path):
+    folder = shutil.copytree(model_folder / "photos-onnx", tmp_path / "m")
+    (folder / "export.json").write_text("[" * 200_000)
+    with pytest.raises(AdshError, match="nested too deeply"):
+        OnnxEncoder(folder)

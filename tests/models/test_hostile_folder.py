@@ -1,13 +1,20 @@
 """Folders of models that somebody changed on purpose: loading one takes what its weights take, and fetches nothing."""
 
+import hashlib
+import io
 import json
+import os
 import sys
 import types
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save
 
 import adsh
 from adsh.errors import AdshError
+from adsh.models.info import model_info
+from adsh.models.storage_format import holds_model
 
 
 @pytest.fixture
@@ -82,3 +89,50 @@ def test_no_path_in_the_config_of_a_model_is_opened(folder, blobs, monkeypatch):
     monkeypatch.setattr("adsh.networks.registry.load_weights", opened)
     change(folder, options={"hidden": 8, "weights": "/etc/passwd"})
     assert (adsh.load(folder).encode(blobs[0]) == expected).all()
+
+
+def rewrite(folder, name, data):
+    """Replace a file, with its size and digest in config.json."""
+    (folder / name).write_bytes(data)
+    config = json.loads((folder / "config.json").read_text())
+    config["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [np.full(300, 200, np.uint8), np.full(300, -1, np.int8), np.zeros((3, 3), np.uint8), np.zeros(3, np.float32)],
+    ids=["out of range", "negative", "a table", "no integers"],
+)
+def test_row_numbers_that_name_no_row_are_refused_when_the_model_is_loaded(folder, numbers):
+    rewrite(folder, "row_numbers.npy", npy(numbers))
+    assert "row_numbers.npy" in refused(folder)
+
+
+def test_codes_of_another_length_are_refused_when_the_model_is_loaded(folder):
+    arrays = load_file(folder / "codes.safetensors")
+    arrays["rows.packed"] = np.ascontiguousarray(arrays["rows.packed"][:, :1])
+    rewrite(folder, "codes.safetensors", save(arrays))
+    assert "does not hold codes of 12 bits" in refused(folder)
+
+
+def test_a_config_nested_too_deeply_is_refused_in_one_line(folder):
+    (folder / "config.json").write_text("[" * 200_000)
+    assert "nested too deeply" in refused(folder)
+    with pytest.raises(AdshError):
+        model_info(folder)
+    assert not holds_model(folder)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "row_numbers.npy"])
+def test_a_pipe_in_a_model_folder_is_refused_at_once(folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert "pipe or a device" in refused(folder)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..errors import FolderError, first_line
+from ..utils.reading import check_regular
+from .cache_limits import format_bytes, free_memory
 
 _BROKEN = (OSError, ValueError, EOFError, KeyError, struct.error, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
@@ -21,6 +24,7 @@ _BROKEN = (OSError, ValueError, EOFError, KeyError, struct.error, zipfile.BadZip
 def load_npy(path: Path) -> NDArray[Any]:
     """Return the array of a .npy file, memory-mapped."""
     try:
+        check_regular(path)
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise FolderError(f"{path} does not exist: give the path of a .npy file") from None
@@ -31,12 +35,21 @@ def load_npy(path: Path) -> NDArray[Any]:
     return array
 
 
+def npy_size(file: IO[bytes]) -> int:
+    """Return how many bytes the array of an open .npy takes in memory, by its header."""
+    version = npy.read_magic(file)
+    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = header(file)
+    return int(math.prod(shape)) * dtype.itemsize
+
+
 class Npz(Mapping[str, NDArray[Any]]):
     """The arrays of an .npz by name. What `numpy.savez` wrote is memory-mapped, what `savez_compressed` wrote read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
+            check_regular(path)
             with zipfile.ZipFile(path) as archive:
                 self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         except FileNotFoundError:
@@ -57,9 +70,12 @@ class Npz(Mapping[str, NDArray[Any]]):
                 mapped = self._mapped(member)
                 if mapped is not None:
                     return mapped
-            with zipfile.ZipFile(self.path) as archive, archive.open(member) as file:
-                read: NDArray[Any] = npy.read_array(file, allow_pickle=False)
-                return read
+            with zipfile.ZipFile(self.path) as archive:
+                with archive.open(member) as file:
+                    self._check_size(member, npy_size(file))
+                with archive.open(member) as file:
+                    read: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+                    return read
         except _BROKEN as problem:
             raise FolderError(f"{self.path}: {name} cannot be read ({first_line(problem)}): save it again") from None
 
@@ -73,6 +89,25 @@ class Npz(Mapping[str, NDArray[Any]]):
             if header is None:
                 return None
             shape, fortran, dtype = header(file)
-            if dtype.hasobject or not np.prod(shape):
+            if dtype.hasobject or not math.prod(shape):
                 return None  # read_array says what is wrong, or gives the empty array
-            return np.memmap(self.path, dtype, "r", file.tell(), shape, "F" if fortran else "C")
+            start = file.tell()
+            if start + math.prod(shape) * dtype.itemsize > start + member.file_size:
+                raise ValueError("it declares more numbers than it holds")
+            return np.memmap(self.path, dtype, "r", start, shape, "F" if fortran else "C")
+
+    @property
+    def unpacked(self) -> int:
+        """How many bytes the arrays have together, by what the archive declares."""
+        return sum(member.file_size for member in self._members.values())
+
+    def _check_size(self, member: zipfile.ZipInfo, size: int) -> None:
+        """Raise if an array would take more bytes than its member has, or than there is memory for."""
+        if size > member.file_size:
+            raise ValueError("it declares more numbers than it holds")
+        free = free_memory()
+        if size > free:
+            raise ValueError(
+                f"it unpacks to {format_bytes(size)}, and {format_bytes(free)} of memory are free; "
+                "savez without compression is read in place"
+            )

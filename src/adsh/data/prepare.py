@@ -20,6 +20,7 @@ from .images.decode import Pixels
 from .images.resized import ResizedDataset
 from .readable import check_bad, read_through
 from .splits import Indices
+from .unchanged import UnchangedImages, stamps_of
 
 _MOST_DIGESTED = 1_000_000  # of more features than this, duplicates are not looked for
 
@@ -113,9 +114,12 @@ def prepare(
     resized = ResizedDataset(dataset, size, how)
     resized.workers = dataset.workers if options.workers is None else options.workers
     store, kept = _store(dataset, resized, cache, cache_size)
+    stamps = None if store.images is not None else stamps_of(dataset)  # before anything is read
     read_through(dataset, store, resize=resized.resized, workers=resized.workers, progress=options.progress)
     bad = [(dataset.keys[at], reason) for at, reason in store.bad.items()]
     check_bad(dataset.name, len(dataset), bad, skip_bad=options.skip_bad, least=options.least)
+    if stamps is not None:
+        resized.whole = UnchangedImages(dataset, stamps, store.digests)
     prepared = resized if store.images is None else CachedImages(store.images, dataset)
     readable = np.setdiff1d(np.arange(len(dataset)), list(store.bad)) if bad else np.arange(len(dataset))
     return Prepared(prepared, readable, bad, store.digests, kept)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -12,9 +10,12 @@ from numpy.typing import NDArray
 
 from ..errors import FolderError, InputError, first_line
 from ..utils.files import replacing_file
+from .cache_limits import format_bytes
+from .npz import Npz
 
 Indices = NDArray[np.int64]
 
+_UNPACKED, _RATIO = 1 << 26, 100  # bytes; distinct ascending numbers are never compressed to a hundredth
 _PARTS = ("queries", "database", "validation", "training")
 
 
@@ -74,10 +75,12 @@ class Split:
     def load(cls, path: str | Path) -> Split:
         """Read what `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name].astype(np.int64, casting="safe") for name in _PARTS}
-                return cls(str(file["protocol"]), int(file["seed"]), **arrays)
-        except FileNotFoundError:
-            raise FolderError(f"{path} does not exist: give the .npz of a split") from None
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as problem:
+            file = Npz(Path(path))
+            if file.unpacked > max(_UNPACKED, _RATIO * Path(path).stat().st_size):
+                raise ValueError(f"it unpacks to {format_bytes(file.unpacked)}, more than any split does")
+            arrays = {name: file[name].astype(np.int64, casting="safe") for name in _PARTS}
+            return cls(str(file["protocol"]), int(file["seed"]), **arrays)
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            if not Path(path).exists():
+                raise FolderError(f"{path} does not exist: give the .npz of a split") from None
             raise FolderError(f"{path} is no split ({first_line(problem)}): draw it again") from None

@@ -20,8 +20,8 @@ from ..data.reader_pool import in_order, worker_count
 from ..errors import FolderError, InputError, MissingExtraError, first_line
 from ..hamming.bits import bytes_for
 from .base import Encoding
+from .onnx_package import ABOUT, FEATURES, INPUTS, OUTPUTS, About, read
 from .onnx_package import CODES as CODES_OUTPUT
-from .onnx_package import FEATURES, INPUTS, OUTPUTS, About, read
 
 _BATCH = 32  # items that go through the network at once: activations of large images fill a small machine's memory
 
@@ -49,6 +49,7 @@ class OnnxEncoder:
         path, self.about = read(Path(folder))
         self._threads = worker_count(threads)
         self._session: Any = _session(path, self._threads)
+        _check_graph(self._session, self.about, path)
         self.bits, self.fingerprint = self.about.bits, self.about.fingerprint
         self.vector_size, self.classes = self.about.vector_size, self.about.classes
         self.size = self.about.size or 0
@@ -120,6 +121,31 @@ def _image_shape(about: About) -> tuple[int, ...]:
     if about.shape[2] != 3:
         raise InputError("the model takes images of one channel, and image files have three: train it on RGB images")
     return about.shape
+
+
+def _check_graph(session: Any, about: About, path: Path) -> None:
+    """Raise unless the graph takes and returns what export.json says.
+
+    Args:
+        session: The loaded graph.
+        about: What export.json says.
+        path: The model file, for the error.
+    """
+    octets, floats = "tensor(uint8)", "tensor(float)"
+    expected = {
+        INPUTS: (octets if len(about.shape) == 3 else floats, about.shape),
+        OUTPUTS: (floats, (about.bits,)),
+        CODES_OUTPUT: (octets, (bytes_for(about.bits),)),
+    }
+    if about.vector_size:
+        expected[FEATURES] = (floats, (about.vector_size,))
+    found = {node.name: (node.type, tuple(node.shape[1:])) for node in (*session.get_inputs(), *session.get_outputs())}
+    for name, (kind, shape) in expected.items():
+        if found.get(name) != (kind, shape):
+            has = "none" if name not in found else f"{found[name][0]} of shape {found[name][1]}"
+            raise FolderError(
+                f"{path} has {has} as {name}, but {ABOUT} says {kind} of shape {shape}: export or copy the model again"
+            )
 
 
 def _session(path: Path, threads: int) -> Any:

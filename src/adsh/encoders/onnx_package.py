@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FolderError, first_line
+from ..hamming.bits import check_bits
 from ..utils.files import digest, find_whole
+from ..utils.reading import read_json
 
 FORMAT, FORMAT_VERSION = "adsh-onnx", 1
 MODEL, ABOUT = "model.onnx", "export.json"
@@ -51,7 +53,7 @@ def read(folder: Path) -> tuple[Path, About]:
     folder = find_whole(folder)
     again = "export or copy the model again"
     try:
-        record = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        record = read_json(folder / ABOUT)
         if record["format"] != FORMAT or record["format_version"] != FORMAT_VERSION:
             found = f"{record['format']} {record['format_version']}"
             raise FolderError(f"{folder / ABOUT} is of format {found}, not {FORMAT} {FORMAT_VERSION}: {again}")
@@ -59,7 +61,7 @@ def read(folder: Path) -> tuple[Path, About]:
         if path.stat().st_size != file["bytes"] or digest(path) != file["sha256"]:
             raise FolderError(f"{path} is damaged (its digest differs): {again}")
         about = About(
-            bits=int(record["bits"]),
+            bits=check_bits(record["bits"]),
             fingerprint=str(record["fingerprint"]),
             shape=tuple(int(side) for side in record["input"]["shape"][1:]),
             size=None if record["pictures"] is None else int(record["pictures"]["size"]),
@@ -89,7 +91,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
     """
     path = find_whole(folder) / ABOUT
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path)
         facts = record.get("model") or {name: record[name] for name in ("method", "bits", "network") if record[name]}
         return dict(facts)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from ..utils.files import digest, find_whole
+from ..utils.reading import read_json
 from .storage_format import ARRAYS, CONFIG, FUNCTION_FORMAT, WEIGHTS, format_of
 
 
@@ -20,7 +20,7 @@ def model_fingerprint(model: Any) -> str:
         if storage_format is FUNCTION_FORMAT:
             return digest(find_whole(folder) / ARRAYS)
         if storage_format is not None:
-            config = json.loads((find_whole(folder) / CONFIG).read_text(encoding="utf-8"))
+            config = read_json(find_whole(folder) / CONFIG)
             return str(config["files"][WEIGHTS]["sha256"])
         if isinstance(model, Path) or folder.is_dir() or not model.strip():
             raise InputError(

@@ -23,6 +23,7 @@ from torch import nn
 from .. import __version__
 from ..config import Recipe
 from ..errors import AdshWarning, FolderError, InputError
+from ..hamming.bits import bytes_for
 from ..labels import LabelSets
 from ..learn import LearnedCodes
 from ..learn.code_table import LastUpdate
@@ -93,12 +94,36 @@ def restore(
     model.network_ = _network(model, folder, config, network).to(choice.device).eval()
     arrays = load_arrays(folder / CODES)
     row_numbers = np.load(folder / ROW_NUMBERS, mmap_mode="r", allow_pickle=False)
+    _check_codes(folder, arrays, row_numbers, model.bits)
     model.code_table_ = LearnedCodes(
         model.bits, arrays["rows.label_set"], arrays["rows.packed"], arrays["rows.count"], row_numbers
     )
     model._restore_labels(_new_labels(model.code_table_, arrays, config), config["labels"])
     model.fitted_params_, model.fingerprint_ = params, config.get("data", {})
     return model
+
+
+def _check_codes(folder: Path, arrays: dict[str, NDArray[Any]], row_numbers: NDArray[Any], bits: int) -> None:
+    """Raise unless every point has a row, and every row a code.
+
+    Args:
+        folder: Where they were read, for the error.
+        arrays: Of codes.safetensors.
+        row_numbers: (n,) of the points.
+        bits: The code length.
+    """
+    packed = arrays["rows.packed"]
+    rows = len(packed) if packed.ndim == 2 else -1
+    same = arrays["rows.label_set"].shape == arrays["rows.count"].shape == (rows,)
+    if not same or packed.shape[1] != bytes_for(bits) or packed.dtype != np.uint8:
+        raise FolderError(f"{folder / CODES} does not hold codes of {bits} bits: save or copy the model again")
+    if row_numbers.ndim != 1 or row_numbers.dtype.kind != "u":
+        raise FolderError(f"{folder / ROW_NUMBERS} does not hold row numbers: save or copy the model again")
+    if len(row_numbers) and int(row_numbers.max()) >= rows:
+        raise FolderError(
+            f"{folder / ROW_NUMBERS} holds {int(row_numbers.max())}, but there are {rows} rows of codes: save or copy "
+            "the model again"
+        )
 
 
 def _device(requested: str | None, saved: str) -> DeviceChoice:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from .. import __version__
 from ..errors import FolderError
 from ..utils.files import digest, find_whole
+from ..utils.reading import check_regular, read_json
 
 CONFIG = "config.json"  # of both formats
 WEIGHTS, CODES, ROW_NUMBERS, CARD = "model.safetensors", "codes.safetensors", "row_numbers.npy", "README.md"
@@ -48,7 +48,7 @@ FORMATS = {each.name: each for each in (NETWORK_FORMAT, FUNCTION_FORMAT)}
 def format_of(folder: Path) -> StorageFormat | None:
     """Return the format of the model saved in the folder; None where there is none."""
     try:
-        config = json.loads((find_whole(folder) / CONFIG).read_text(encoding="utf-8"))
+        config = read_json(find_whole(folder) / CONFIG)
     except (OSError, ValueError):
         return None
     return FORMATS.get(str(config.get("format"))) if isinstance(config, dict) else None
@@ -84,7 +84,7 @@ def read_config(folder: Path) -> tuple[StorageFormat, dict[str, Any]]:
 
 def _parse_config(folder: Path) -> Any:
     try:
-        return json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        return read_json(folder / CONFIG)
     except FileNotFoundError:
         if (folder / RUN).exists():
             reason = f"holds a run that is not finished: adsh train --resume --out {folder} continues it"
@@ -115,6 +115,7 @@ def _check_version(folder: Path, version: Any, newest: int) -> None:
 def _file_problem(path: Path, config: dict[str, Any]) -> str:
     """Say what is wrong with a file, by its size and digest in config.json; empty for nothing."""
     try:
+        check_regular(path)
         expected = config["files"][path.name]
         size, right_size, right_digest = path.stat().st_size, int(expected["bytes"]), str(expected["sha256"])
         if size != right_size:
@@ -125,4 +126,4 @@ def _file_problem(path: Path, config: dict[str, Any]) -> str:
     except (KeyError, TypeError, ValueError):
         return f"is not described in {CONFIG}"
     except OSError as problem:
-        return f"cannot be read ({problem.strerror})"
+        return f"cannot be read ({problem.strerror or problem})"

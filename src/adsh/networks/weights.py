@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from ..data.npz import Npz
 from ..errors import InputError, MissingExtraError, first_line
 from .traits import traits_of
 
@@ -122,8 +123,8 @@ def read_tensors(path: Path, network: nn.Module | None = None) -> Tensors:
         if kind == ".safetensors":
             return dict(load_file(path))
         if kind == ".npz":
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return {name: torch.from_numpy(np.array(arrays[name], order="C")) for name in arrays.files}
+            arrays = Npz(path)
+            return {name: torch.from_numpy(np.array(arrays[name], order="C")) for name in arrays}
         if kind == ".mat":
             from .matconvnet import read_mat
 

@@ -21,6 +21,7 @@ from ..data.protocols import Split
 from ..errors import FolderError
 from ..models.storage_format import CHECKPOINTS, LOG, RUN, SPLIT, TENSORBOARD, holds_model
 from ..utils.files import find_file, read_toml, recover, replacing_file
+from ..utils.reading import parse_json
 
 
 class RunFolder:
@@ -97,7 +98,7 @@ def _events(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
     found = []
     for line in path.read_bytes().split(b"\n"):
         with suppress(ValueError):
-            event = json.loads(line)
+            event = parse_json(line)
             if isinstance(event, dict):
                 found.append((line, event))
     return found

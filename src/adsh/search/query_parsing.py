@@ -31,7 +31,7 @@ def open_queries(paths: list[str]) -> Dataset:
     rows, keys = [], []
     for path in arrays:
         try:
-            array = np.load(path, allow_pickle=False)
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, OSError, EOFError) as problem:
             raise InputError(f"{path} is not a NumPy file of numbers ({problem}): give features (n, d)") from None
         if array.ndim == 0 or array.dtype.kind not in "fiu":

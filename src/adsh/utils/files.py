@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import FolderError, InputError, first_line
+from .reading import read_text
 
 
 def _previous(folder: Path) -> Path:
@@ -149,11 +150,13 @@ def digest(path: Path) -> str:
 def read_toml(path: Path) -> dict[str, Any]:
     """Return what a TOML file holds. Raises one line that says why it cannot be read."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(path))
     except OSError as problem:
         raise FolderError(f"cannot read {path}: {(problem.strerror or str(problem)).lower()}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except ValueError as problem:  # also of dates that no calendar has
         raise InputError(f"{path} is not TOML: {first_line(problem)}") from None
+    except RecursionError:
+        raise InputError(f"{path} is not TOML: it is nested too deeply") from None
 
 
 def _sync(path: Path) -> None:

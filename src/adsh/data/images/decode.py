@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from ...errors import InputError, first_line
+from ...utils.reading import regular_file
 
 Pixels = NDArray[np.uint8]
 
@@ -95,12 +96,13 @@ def decode_rgb(
     else:
         called = name or str(source)
         try:
-            with open(source, "rb") as stream:
+            with open(source, "rb", opener=regular_file) as stream:
                 file = io.BytesIO(stream.read())
         except FileNotFoundError:
             raise InputError(f"{called} does not exist: put the image there, or take it off the list") from None
         except (OSError, ValueError) as problem:  # ValueError: a name that no file can have
-            raise InputError(f"{called!r} cannot be read: {getattr(problem, 'strerror', problem)}") from None
+            reason = getattr(problem, "strerror", None) or problem
+            raise InputError(f"{called!r} cannot be read: {reason}") from None
     try:
         with Image.open(file, formats=known_formats(formats)) as image:
             check_size(image.size, called, most_pixels)

@@ -88,12 +88,12 @@ class _Machine:
     def set_item(self, _: Any) -> None:
         """SETITEM: set a key of the dict below it."""
         key, value = self.stack.pop(-2), self.stack.pop()
-        self.stack[-1][key] = value
+        self.stack[-1][_key(key)] = value
 
     def set_items(self, _: Any) -> None:
         """SETITEMS: set the keys since the mark in the dict below it."""
         values = self._since_mark()
-        self.stack[-1].update(zip(values[::2], values[1::2], strict=True))
+        self.stack[-1].update(zip(map(_key, values[::2]), values[1::2], strict=True))
 
     def make_tuple(self, _: Any, count: int | None = None) -> None:
         """TUPLE: of the values since the mark; TUPLE1 to TUPLE3: of the last `count` values."""
@@ -186,6 +186,13 @@ _INSTRUCTIONS: dict[str, Callable[[_Machine, Any], None]] = {
     "REDUCE": _Machine.reduce,
     "BUILD": _Machine.build,
 }
+
+
+def _key(value: Any) -> Any:
+    """Return the key of a dict if it is a text or number: hashing tuples in tuples may overflow the stack."""
+    if not isinstance(value, str | bytes | int | None):
+        raise ValueError("a key is no text")
+    return value
 
 
 def _text(value: Any) -> str:

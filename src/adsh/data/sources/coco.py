@@ -17,6 +17,7 @@ import numpy as np
 
 from ...errors import FolderError, InputError, first_line
 from ...labels import LabelSets
+from ...utils.reading import regular_file
 from ..images.files import ImageFiles, without_missing
 
 _PROBED = 100  # images looked for to see which folder they are in
@@ -66,14 +67,14 @@ def open_coco(root: Path) -> ImageFiles:
 def _read(file: Path) -> tuple[dict[int, str], list[tuple[int, int]], dict[int, str]]:
     """Return images by number, (image, category) of every annotation, and categories by number."""
     try:
-        with file.open(encoding="utf-8") as stream:
+        with open(file, encoding="utf-8", opener=regular_file) as stream:
             content = json.load(stream, object_hook=_trimmed)
         images = {image["id"]: image["file_name"] for image in content["images"]}
         categories = {category["id"]: category["name"] for category in content["categories"]}
         return images, content["annotations"], categories
     except OSError as problem:
-        raise FolderError(f"{file} cannot be read: {problem.strerror}") from None
-    except (ValueError, KeyError, TypeError) as problem:
+        raise FolderError(f"{file} cannot be read: {problem.strerror or problem}") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise InputError(
             f"{file} is not COCO's instances ({type(problem).__name__}: {first_line(problem)}): "
             "it needs images, annotations and categories"

@@ -14,8 +14,11 @@ import numpy as np
 
 from ...errors import FolderError, InputError
 from ...labels import LabelSets
+from ...utils.reading import regular_file
 from ..images.files import ImageFiles
 from ..texts import Texts
+
+_DIGITS = 18  # of a class's number
 
 
 def open_list(path: Path, root: Path | None = None) -> ImageFiles:
@@ -26,7 +29,7 @@ def open_list(path: Path, root: Path | None = None) -> ImageFiles:
     keys, rows, width = Texts(), bytearray(), 0
     numbers: list[int] = []
     try:
-        with path.open(encoding="utf-8-sig") as file:
+        with open(path, encoding="utf-8-sig", opener=regular_file) as file:
             for at, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
@@ -38,7 +41,7 @@ def open_list(path: Path, root: Path | None = None) -> ImageFiles:
                         f"{path} line {at} is no path followed by {width or 'some'} numbers: {line[:40]!r}"
                     )
                 keys.append(parts[0].lstrip())
-                if width == 1 and values[0].isdecimal():
+                if width == 1 and values[0].isdecimal() and len(values[0]) <= _DIGITS:
                     numbers.append(int(values[0]))
                 elif width > 1 and set(values) <= {"0", "1"}:
                     rows += "".join(values).encode()
@@ -48,6 +51,8 @@ def open_list(path: Path, root: Path | None = None) -> ImageFiles:
         raise FolderError(f"{path} does not exist: give the path of a list of images") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text: save it as UTF-8") from None
+    except OSError as problem:
+        raise FolderError(f"{path} cannot be read: {problem.strerror or problem}") from None
     if not len(keys):
         raise InputError(f"{path} lists no image: a line is a path and then 0 or 1 for each class")
     if width == 1:

@@ -24,6 +24,7 @@ import numpy as np
 
 from ...errors import FolderError, InputError, first_line
 from ...labels import LabelSets, smallest_unsigned
+from ...utils.reading import parse_json, regular_file
 from ..images.files import ImageFiles
 from ..texts import Texts
 
@@ -32,6 +33,7 @@ _PATHS = ("path", "image", "file", "filename", "file_name")
 _LABELS = ("label", "labels", "class", "tags")
 _BETWEEN = "|"
 _TAGS = {str, int}  # what a label may be in JSON
+_DIGITS = 18  # of a class's number: with more it is a name
 _AT_ONCE = 4096  # lines: columns are read block by block, several times faster than line by line
 
 # Paths, labels (a text with | in it, or a tuple of labels), and the other columns of some lines.
@@ -62,7 +64,7 @@ def open_manifest(path: Path, root: Path | None = None) -> Manifest:
     keys, hashes, ids, numbers = Texts(), array("q"), array("l"), _SetNumbers()
     columns: dict[str, Texts] = {}
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with open(path, encoding="utf-8-sig", newline="", opener=regular_file) as file:
             read_blocks = _json_blocks if path.suffix.lower() == ".jsonl" else _table_blocks
             for paths, labels, others in read_blocks(file, path):
                 for name in others.keys() | columns.keys():
@@ -77,7 +79,7 @@ def open_manifest(path: Path, root: Path | None = None) -> Manifest:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text: save it as UTF-8") from None
     except OSError as problem:
-        raise FolderError(f"{path} cannot be read: {problem.strerror}") from None
+        raise FolderError(f"{path} cannot be read: {problem.strerror or problem}") from None
     _refuse_repeats(keys, np.frombuffer(hashes, dtype=np.int64), path)
     classes = _in_order({tag for tags in numbers.sets for tag in tags})
     labelled = _label_sets(np.asarray(ids), numbers.sets, classes) if classes else None
@@ -127,7 +129,7 @@ def _json_blocks(file: TextIO, path: Path) -> Iterator[Block]:
     while lines := list(islice(file, _AT_ONCE)):
         written = [line for line in lines if not line.isspace()]
         try:
-            rows = json.loads(f"[{','.join(written)}]")
+            rows = parse_json(f"[{','.join(written)}]")
         except ValueError:
             rows = []
         if len(rows) != len(written) or set(map(type, rows)) - {dict}:
@@ -164,7 +166,7 @@ def _names(rows: list[dict[str, Any]], columns: set[str], usual: Sequence[str]) 
 def _wrong_line(lines: list[str], start: int, path: Path) -> InputError:
     for number, line in enumerate(lines, start=start):
         try:
-            row = {} if line.isspace() else json.loads(line)
+            row = {} if line.isspace() else parse_json(line)
         except ValueError as problem:
             return InputError(f"{path} line {number} is no JSON ({first_line(problem)}): write an object a line")
         if not line.isspace() and not _is_row(row):
@@ -190,7 +192,7 @@ def _text(value: Any) -> str:
 
 def _in_order(classes: set[str]) -> list[str]:
     """Sort class names, by number where all are numbers, so that 10 comes after 9."""
-    numbers = all(name.isascii() and name.isdigit() for name in classes)
+    numbers = all(name.isascii() and name.isdigit() and len(name) <= _DIGITS for name in classes)
     return sorted(classes, key=lambda name: (int(name), name) if numbers else (0, name))
 
 
