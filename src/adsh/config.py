@@ -24,6 +24,7 @@ COMPILE_MODE = "reduce-overhead"  # the mode of torch.compile that pays off
 CUDA_GRAPH = "graph"  # no compilation: the step is captured as a CUDA graph, in a second, and replayed
 COMPILE_MODES = (CUDA_GRAPH, "default", COMPILE_MODE, "max-autotune", "max-autotune-no-cudagraphs")
 MIN_ITEMS_TO_COMPILE = 250_000  # items seen in training: with fewer, compiling takes longer than it saves
+BITS, POSTERIOR = "bits", "posterior"  # heads: bits of its own, or the label set and from it the code
 FROZEN_PREFIX = "frozen:"  # a network that is not trained, with an mlp on its features: see networks.frozen
 
 
@@ -119,6 +120,8 @@ class Recipe:
     """Put sign(U) in the S'U term of Q."""
     reshuffle: bool = True
     """Draw new mini-batches every inner epoch."""
+    head: Literal["bits", "posterior"] = "bits"
+    """Learn bits by eqs. (4) and (9), or the posterior of the label sets and a code for each: networks.posterior."""
     optimization: OptimizerConfig = field(default_factory=OptimizerConfig)
     """How the network's weights are learned."""
     images: ImageConfig = field(default_factory=ImageConfig)
@@ -158,7 +161,8 @@ class Recipe:
 
     def saved(self) -> dict[str, Any]:
         """Return all values under the flat names that files have."""
-        return {name: getattr(self, name) for name in _FILE_NAMES}
+        values = {name: getattr(self, name) for name in _FILE_NAMES}
+        return values if self.head == BITS else {**values, "head": self.head}  # other files are as they always were
 
     @classmethod
     def load(cls, values: Mapping[str, Any]) -> Recipe:
@@ -308,9 +312,34 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 PRESETS = tuple(_PRESETS)
+_POSTERIOR_ON_FEATURES = {"weight_decay": 1.0}  # a classifier of few items a class is soon too sure of itself
+_MOST_UNEQUAL = 4.0  # times that the largest class may have the items of the smallest
 
 
-def recipe(preset: str, network: str, *, multi_label: bool = False, method: str = "adsh", **given: Any) -> Recipe:
+@dataclass(frozen=True)
+class ClassSizes:
+    """How many classes there are, and the items of the smallest and of the largest of them."""
+
+    count: int
+    smallest: int
+    largest: int
+
+
+def choose_head(bits: int, classes: ClassSizes) -> tuple[str, str]:
+    """Return the head of `modern` and `fast` for these classes, and why.
+
+    Eq. (9) gives classes one code where there are more of them than bits, or where a few have most of the items.
+    """
+    if classes.count > bits:
+        return POSTERIOR, f"{classes.count:,} classes are more than {bits} bits"
+    if classes.largest > _MOST_UNEQUAL * classes.smallest:
+        return POSTERIOR, f"the largest class has {classes.largest:,} items and the smallest {classes.smallest:,}"
+    return BITS, f"{classes.count:,} classes of similar sizes are no more than {bits} bits"
+
+
+def recipe(
+    preset: str, network: str, *, multi_label: bool = False, method: str = "adsh", fits: str = BITS, **given: Any
+) -> Recipe:
     """Return the preset's values for this network and method, with those given (not None) in their place.
 
     Args:
@@ -318,6 +347,7 @@ def recipe(preset: str, network: str, *, multi_label: bool = False, method: str 
         network: the network's name; that of a frozen network counts as "mlp", which is what is trained.
         multi_label: whether some items have several labels.
         method: "adsh", or the name of another method that trains a network.
+        fits: the head that `choose_head` gives for these labels, which `modern` and `fast` take.
         **given: values of `Recipe` by their flat names.
 
     Returns:
@@ -332,5 +362,9 @@ def recipe(preset: str, network: str, *, multi_label: bool = False, method: str 
         values.update(_MULTI_LABEL.get(preset, {}))
         if preset in ("modern", "fast") and network in ("linear", "mlp"):
             values.update(_MULTI_LABEL_ON_FEATURES.get(method, {}))
-    values.update(_by_current_name({name: value for name, value in given.items() if value is not None}))
+    chosen = _by_current_name({name: value for name, value in given.items() if value is not None})
+    if preset in ("modern", "fast") and chosen.get("head", fits) == POSTERIOR:
+        values["head"] = POSTERIOR
+        values.update(_POSTERIOR_ON_FEATURES if network in ("linear", "mlp") else {})
+    values.update(chosen)
     return replace(_PRESETS[preset], **values)

@@ -72,6 +72,11 @@ def sparse() -> Any:
     return adsh.ADSH(12, **SMALL).fit(features, similarity=csr_matrix((labels[:, None] == labels).astype(np.int8)))
 
 
+def many_classes(recipe: dict[str, Any] | None = None) -> Any:
+    """A posterior head: more classes than bits."""
+    return adsh.ADSH(12, recipe=recipe, **SMALL).fit(points()[0], np.arange(240) % 24)
+
+
 def last_batch_of_two() -> Any:
     """Less than one row for each of four processes."""
     return adsh.ADSH(12, **{**SMALL, "samples": 66}).fit(*points())
@@ -137,6 +142,11 @@ def given_in_parts(**checkpoints: Any) -> Any:
     return adsh.ADSH(12, **{**SMALL, "recipe": {"parts": 4}}).fit(features, similarity=same, **checkpoints)
 
 
+def many_in_parts() -> Any:
+    """A posterior head, and noise."""
+    return many_classes({"parts": 4})
+
+
 def multi_in_parts() -> Any:
     """U by a fresh pass, and points that the network codes afterwards: fewer than four."""
     unlabelled = tags()
@@ -153,8 +163,11 @@ def dpsh_in_parts() -> Any:
     return create("dpsh", bits=12, **{**SMALL, "outer": 2, "recipe": {"parts": 4}}).fit(*points())
 
 
-_ALL = (single, multi, queries, given, sparse, last_batch_of_two, dropout, convolutions, frozen, a_long_run, dpsh, dsh)
-_EXACT = (convolutions_in_parts, given_in_parts, multi_in_parts, frozen_in_parts, dpsh_in_parts)
+_ALL = (
+    single, multi, many_classes, queries, given, sparse, last_batch_of_two, dropout, convolutions, frozen, a_long_run,
+    dpsh, dsh,
+)  # fmt: skip
+_EXACT = (convolutions_in_parts, given_in_parts, multi_in_parts, many_in_parts, frozen_in_parts, dpsh_in_parts)
 CASES: dict[str, Callable[[], Any]] = {case.__name__: case for case in _ALL}
 EXACT: dict[str, Callable[[], Any]] = {case.__name__: case for case in _EXACT}
 

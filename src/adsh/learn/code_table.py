@@ -328,6 +328,20 @@ class CodeTable:
         self._sample_rows = None
         return self._sample
 
+    def set_codes(self, codes: NDArray[np.int8]) -> None:
+        """Give each label set a code, and all of its points with it, in place of learning them.
+
+        Codes of new label sets are then those that eq. (9) leads to from a sample with these codes as outputs, one
+        query a label set.
+
+        Args:
+            codes: (K, c) +1/-1, one for each of `rows`, of a table that was never updated.
+        """
+        rows, V = self._rows, codes.astype(np.float64)
+        rows.codes = codes.astype(np.int8)
+        ratio = 1 / max(len(V) - 1, 1)  # with one label a point: n similar pairs, n (K - 1) dissimilar ones
+        self.last_update = LastUpdate(V.T @ V, rows.label_set, V, ratio, len(V))
+
     def warm_up(self, m: int, device: Any) -> None:
         """Load on a GPU what updates from m points will run there."""
         load_kernels(m, self.bits, device)

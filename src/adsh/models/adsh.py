@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..config import FROZEN_PREFIX
+from ..config import BITS, FROZEN_PREFIX, POSTERIOR, ClassSizes, Recipe, choose_head
 from ..data import Items, as_items
 from ..data.fingerprint import Fingerprint, fingerprint, of_similarity
 from ..data.items import labels_of
@@ -18,10 +18,13 @@ from ..errors import InputError
 from ..hamming.bits import Codes
 from ..labels import check_columns
 from ..learn import CodeTable, LabelSets, LearnedCodes
+from ..learn.class_table import ClassGradient, ClassTable
 from ..learn.learned_codes import NewLabels
 from ..learn.objective import ObjectiveTerms
+from ..networks.posterior import Posterior, temperature
+from ..networks.traits import traits_of
 from ..train.callbacks import Callback
-from ..train.state import BatchGradient, Record
+from ..train.state import Activation, BatchGradient, Record
 from .deep_hash import DeepHash, Indices
 from .fitting import FitData, FitOptions
 from .registry import register_model
@@ -146,12 +149,19 @@ class ADSH(DeepHash):
         if query_items.shape != items.shape:
             raise InputError(f"queries have items of shape {query_items.shape}, but those of Y have {items.shape}")
         table = self._table(items, query_items if queries is not None else None, labels, query_labels, similarity)
-        recipe = self._recipe(table.label_sets, table.num_sampleable)
+        sizes = self._class_sizes(table)
+        fits, why = (BITS, "") if sizes is None else choose_head(self.bits, sizes)
+        recipe = self._recipe(table.label_sets, table.num_sampleable, fits)
+        if recipe.head == POSTERIOR and sizes is None:
+            raise InputError("head='posterior' needs one label an item and a network given by its name: leave it out")
+        chosen = f"a posterior head, since {why}" if recipe.head == fits == POSTERIOR else None
         recipe = recipe.replace(gamma=0.0 if table.separate_queries else recipe.gamma)  # eq. (3) has no gamma term
         table.target = recipe.target(self.bits)
+        learned: CodeTable | ClassTable = ClassTable(table, int(self.seed)) if recipe.head == POSTERIOR else table
         data = self._fingerprint(items, query_items if queries is not None else None, table, similarity)
         options = FitOptions(callback, save_to, checkpoints, checkpoint_every, resume, overwrite, features)
-        self._train(FitData(items, query_items, table, recipe, data, self._encoded_after(table, items)), options)
+        after = self._encoded_after(table, items)
+        self._train(FitData(items, query_items, learned, recipe, data, after, chosen), options)
         return self
 
     @property
@@ -212,21 +222,55 @@ class ADSH(DeepHash):
             check_columns(query_labels, "query_labels", len(database.names), "the database has")
         return CodeTable(database, self.bits, queries=query_sets, unlabelled=self.unlabelled)
 
+    def _class_sizes(self, table: CodeTable) -> ClassSizes | None:
+        """Return the sizes of the classes; None where a posterior head cannot be used."""
+        labels = table.label_sets
+        if labels is None or table.separate_queries or not isinstance(self.network, str):
+            return None
+        if int(np.diff(labels.starts).max()) > 1 or labels.empty[table.rows.label_set].any():
+            return None  # several labels, or points that are similar to nothing
+        count = table.rows.count
+        return ClassSizes(len(count), int(count.min()), int(count.max()))
+
     def _fingerprint(self, items: Items, queries: Items | None, table: CodeTable, similarity: Any) -> Fingerprint:
         marks = fingerprint(items, table.label_sets)
         if queries is not None:
             marks |= fingerprint(queries, table.query_label_sets, "queries")
         return marks if similarity is None else marks | of_similarity(similarity)
 
-    def _make_gradient(self, table: CodeTable, omega: Indices, gamma: float, device: torch.device) -> BatchGradient:
+    def _make_gradient(
+        self, table: CodeTable | ClassTable, omega: Indices, gamma: float, device: torch.device
+    ) -> BatchGradient:
+        if isinstance(table, ClassTable):
+            return ClassGradient.of(table, omega, device)
         return ObjectiveTerms.of(table, omega, gamma, device)
+
+    def _head_options(self, recipe: Recipe, table: Any) -> dict[str, Any]:
+        if recipe.head != POSTERIOR:
+            return {}
+        return {"classes": table.bits, "temperature": temperature(table.bits, self.bits)}
+
+    def _activation(self, recipe: Recipe) -> Activation:
+        return nn.Identity() if recipe.head == POSTERIOR else torch.tanh
+
+    def _finish(self, network: nn.Module, table: CodeTable | ClassTable) -> None:
+        if isinstance(table, ClassTable):
+            assert isinstance(network, Posterior)
+            head = traits_of(network).head
+            assert isinstance(head, nn.Linear)
+            codes = table.finish(head.weight.detach().float().cpu().numpy())
+            network.codes.copy_(torch.as_tensor(codes))
+
+    def _build_network(self, name: str, shape: Sequence[int], options: dict[str, Any], width: int) -> nn.Module:
+        return super()._build_network(name, shape, options, self.bits)  # a posterior head is wider in training alone
 
     def _encoded_after(self, table: CodeTable, items: Items) -> Indices | None:
         if table.points == len(items):
             return None
         return np.flatnonzero(table.row_numbers() == len(table.rows))
 
-    def _set_codes(self, table: CodeTable, codes: Codes | None) -> None:
+    def _set_codes(self, table: CodeTable | ClassTable, codes: Codes | None) -> None:
+        table = table.learned if isinstance(table, ClassTable) else table
         self.code_table_ = LearnedCodes.of(table, codes)
         self._new_labels = NewLabels.of(table, self.code_table_)
 

@@ -142,8 +142,17 @@ class DeepHash(FittedNetwork, Parameters, ABC):
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 1 << 63:
             raise InputError(f"seed={self.seed!r}: give an integer of at least 0, below 2^63")
 
-    def _recipe(self, labels: LabelSets | None, num_sampleable: int) -> config.Recipe:
-        """Return the preset's values for this network and these labels, replaced by those that were given."""
+    def _recipe(self, labels: LabelSets | None, num_sampleable: int, fits: str = config.BITS) -> config.Recipe:
+        """Return the preset's values for this network and these labels, replaced by those that were given.
+
+        Args:
+            labels: Of the database; None for a similarity matrix.
+            num_sampleable: How many points Omega is drawn from.
+            fits: The head that fits the labels, as for `config.recipe`.
+
+        Returns:
+            The values of the training run.
+        """
         given = {name: getattr(self, name) for name in _GIVEN}
         given = {
             **self.values,
@@ -156,7 +165,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
         else:
             spec = traits_of(self.network).spec
             name = spec["name"] if spec else "module"
-        recipe = config.recipe(self.preset, name, multi_label=multi, method=self.name, **given)
+        recipe = config.recipe(self.preset, name, multi_label=multi, method=self.name, fits=fits, **given)
         if self.samples is not None and self.samples > num_sampleable:
             warnings.warn(
                 f"samples={self.samples}, but only {num_sampleable} points can be sampled: all of them are taken",
@@ -203,7 +212,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
             for name in sorted(_OF_NETWORK & given_values):
                 raise InputError(f"{name} goes with a network's name: set it on the module itself")
             return copy.deepcopy(self.network)
-        options: dict[str, Any] = {}
+        options = self._head_options(recipe, table)
         given = self.network_options or {}
         if len(shape) == 3:
             options |= {"size": recipe.size} if recipe.size else {}
@@ -219,6 +228,17 @@ class DeepHash(FittedNetwork, Parameters, ABC):
             nn.init.normal_(head.weight, std=recipe.head_std)
             nn.init.zeros_(head.bias)
         return network
+
+    def _head_options(self, recipe: config.Recipe, table: LearnedTable) -> dict[str, Any]:
+        """Return the options of the network's head: none for a head of as many outputs as the table has bits."""
+        return {}
+
+    def _activation(self, recipe: config.Recipe) -> Activation:
+        """Return what makes outputs of F(x) in training."""
+        return type(self).activation
+
+    def _finish(self, network: nn.Module, table: Any) -> None:
+        """Complete the codes once the network is trained, before it encodes anything."""
 
     def _build_network(self, name: str, shape: Sequence[int], options: dict[str, Any], width: int) -> nn.Module:
         """Create a network by name.

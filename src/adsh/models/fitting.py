@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -70,6 +70,7 @@ class FitData:
     recipe: Recipe
     fingerprint: Fingerprint
     encode_after: Indices | None  # items that the network encodes after training; None for none
+    chosen: str | None = None  # what was chosen because of the labels, and why; None for what the preset says
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,16 @@ class FitResult:
 class Trainable(Protocol):
     """What a fit needs of the model: see `DeepHash`, which every method with a network is."""
 
-    activation: ClassVar[Activation]  # what makes outputs of F(x)
     bits: int
     seed: int
     device: str
     progress: bool | str
+
+    def _activation(self, recipe: Recipe) -> Activation:
+        """Return what makes outputs of F(x) in training."""
+
+    def _finish(self, network: nn.Module, table: Any) -> None:
+        """Complete the codes once the network is trained."""
 
     def _network(self, bits: int, shape: tuple[int, ...], recipe: Recipe, table: Any) -> nn.Module:
         """Build the network.
@@ -181,11 +187,12 @@ class Fitting:
             calibrate_and_check(trained, loader, self.model.bits)
             trainer = Trainer(
                 trained, loader, data.table, recipe, device, int(self.model.seed),
-                augmentation(recipe, query_items.shape), self.model._make_gradient, type(self.model).activation,
+                augmentation(recipe, query_items.shape), self.model._make_gradient, self.model._activation(recipe),
                 self.group,
             )  # fmt: skip
             with threads_for(trained, device), loader:
                 history = trainer.fit(on_start=self._on_start, on_iteration=self._on_iteration)
+            self.model._finish(trained, data.table)
             codes = None
             if data.encode_after is not None:
                 codes = encode(network, data.items, device, recipe, data.encode_after, self.group)
@@ -235,5 +242,5 @@ class Fitting:
             "device": str(self.device), "items": "images" if len(items.shape) == 3 else "items", "points": len(items),
             "rows": len(self.data.table.rows), "bits": self.model.bits, "done": done,
             "recipe": self.data.recipe.saved(), "data": self.data.fingerprint, "weights": self._weights,
-            "processes": self.group.size,
+            "processes": self.group.size, **({} if self.data.chosen is None else {"chosen": self.data.chosen}),
         }  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from .mlp import MLP, build
+from .mlp import build
 from .traits import traits_of
 
 _BATCH = 32  # images to encode at once, unless the backbone says
@@ -20,7 +20,7 @@ _BATCH = 32  # images to encode at once, unless the backbone says
 class Frozen(nn.Module):
     """(b, 3, H, W) images in 0 .. 1 to (b, bits): `backbone.features`, then `top`."""
 
-    def __init__(self, backbone: nn.Module, top: MLP) -> None:
+    def __init__(self, backbone: nn.Module, top: nn.Module) -> None:
         super().__init__()
         self.backbone, self.top = backbone, top
         backbone.requires_grad_(False)

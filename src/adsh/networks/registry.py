@@ -16,6 +16,7 @@ from ..config import FROZEN_PREFIX
 from ..errors import AdshWarning, InputError, first_line
 from ..hamming.bits import check_bits
 from .frozen import freeze
+from .posterior import with_posterior
 from .preprocess import Preprocess, check_center_crop_ratio, check_interpolation
 from .traits import traits_of
 from .weights import load_pretrained, load_weights
@@ -59,7 +60,15 @@ _WITHOUT_RESIZE_OPTIONS = ("tiny", "cnn_f")  # do not resize, or in a way of the
 _EARLIER_NAMES = {"interpolation": "enlarge", "center_crop_ratio": "centre", "frozen_blocks": "fixed"}
 
 
-def create_network(name: str, bits: int, input_shape: Sequence[int], **options: Any) -> nn.Module:
+def create_network(
+    name: str,
+    bits: int,
+    input_shape: Sequence[int],
+    *,
+    classes: int | None = None,
+    temperature: float = 1.0,
+    **options: Any,
+) -> nn.Module:
     """Create a network by name. Its attribute `adsh_weights` says which weights were loaded.
 
     Args:
@@ -67,6 +76,8 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
             without further training and an mlp of `hidden` units on its features.
         bits: the code length, which is the width of the output.
         input_shape: the shape of an item: (d,) features or (H, W, channels) images.
+        classes: the classes that a posterior head predicts, see `networks.posterior`; None for a head of bits.
+        temperature: of that head.
         **options: the network's own. Most image networks take `size`, the side that images are resized to on the
             device; `interpolation`, "bilinear" or "bicubic", for images smaller than that; `center_crop_ratio`, the
             share of the side to keep; and all take `weights`: "pretrained", the path of a weight file, or None for
@@ -78,8 +89,21 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
     Raises:
         InputError: the name is not known, or the network does not take such items or options.
     """
+    bits = check_bits(bits)
+    if classes is None:
+        return _create(name, bits, input_shape, options)
+    network = _create(name, classes, input_shape, options)
+    spec: Any = network.adsh_spec
+    network = with_posterior(network, classes, bits, temperature)
+    head = {"classes": classes, "temperature": temperature}
+    network.adsh_spec = {**spec, "options": {**spec["options"], **head}}  # type: ignore[assignment]  # not a tensor
+    return network
+
+
+def _create(name: str, width: int, input_shape: Sequence[int], options: dict[str, Any]) -> nn.Module:
+    """Create a network of `width` outputs; the other arguments are those of `create_network`."""
     if isinstance(name, str) and name.startswith(FROZEN_PREFIX):
-        return _create_frozen(name.removeprefix(FROZEN_PREFIX), bits, input_shape, options)
+        return _create_frozen(name.removeprefix(FROZEN_PREFIX), width, input_shape, options)
     entry, shape = _find(name), tuple(int(side) for side in input_shape)
     _check_shape(name, entry, shape)
     given = _current_names(options)
@@ -90,9 +114,9 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
     loads_itself = name.startswith(TIMM_PREFIX)
     if loads_itself:
         entry = replace(entry, arguments={**entry.arguments, "pretrained": weights == PRETRAINED})
-    bits, module = check_bits(bits), import_module(f".{entry.module}", __package__)
+    module = import_module(f".{entry.module}", __package__)
     try:
-        network: nn.Module = module.build(bits, shape, **entry.arguments, **given)
+        network: nn.Module = module.build(width, shape, **entry.arguments, **given)
     except TypeError as problem:
         raise InputError(f"network {name!r} cannot be created with {given}: {first_line(problem)}") from None
     _set_resize_options(network, name, resize_options)
@@ -104,7 +128,7 @@ def create_network(name: str, bits: int, input_shape: Sequence[int], **options: 
         loaded = load_pretrained(network, name) if weights == PRETRAINED else load_weights(network, weights)
         network.adsh_weights = loaded  # type: ignore[assignment]  # as above
         if not loaded.complete:
-            warnings.warn(str(loaded), AdshWarning, stacklevel=2)
+            warnings.warn(str(loaded), AdshWarning, stacklevel=3)
     return network
 
 
@@ -122,15 +146,15 @@ def takes_center_crop(name: str) -> bool:
     return name.removeprefix(FROZEN_PREFIX) not in _WITHOUT_RESIZE_OPTIONS
 
 
-def _create_frozen(name: str, bits: int, input_shape: Sequence[int], options: dict[str, Any]) -> nn.Module:
+def _create_frozen(name: str, width: int, input_shape: Sequence[int], options: dict[str, Any]) -> nn.Module:
     if _find(name).takes == FEATURES:
         raise InputError(f"network {FROZEN_PREFIX + name!r}: {name} takes features: freeze one of images, or use mlp")
     mlp_options = {key: value for key, value in options.items() if key in _MLP_OPTIONS}
-    backbone = create_network(name, 1, input_shape, **{k: v for k, v in options.items() if k not in _MLP_OPTIONS})
+    backbone = _create(name, 1, input_shape, {k: v for k, v in options.items() if k not in _MLP_OPTIONS})
     traits = traits_of(backbone)
     if traits.features is None:
         raise InputError(f"network {FROZEN_PREFIX + name!r}: {name} has no features to train on: choose another")
-    network = freeze(backbone, check_bits(bits), **mlp_options)
+    network = freeze(backbone, width, **mlp_options)
     assert traits.spec is not None
     spec = {"name": FROZEN_PREFIX + name, "options": {**traits.spec["options"], **mlp_options}}
     network.adsh_spec = spec  # type: ignore[assignment]  # torch types every attribute as a tensor or module

@@ -125,7 +125,8 @@ def _build_network(name: str, shape: tuple[int, ...], weights: str | None) -> nn
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # random weights are the same when a run is resumed
-        network = create_network(name, 1, shape, **({} if weights == "auto" else {"weights": weights}))
+        options: dict[str, Any] = {} if weights == "auto" else {"weights": weights}
+        network = create_network(name, 1, shape, **options)
     if len(shape) != 3 or traits_of(network).features is None:
         raise InputError(f"network {name!r} gives no features of items of shape {shape}: give images, and a network")
     return network

@@ -30,6 +30,7 @@ class RunRecorder(Callback):
         if self.overwrite:
             self.run.clear()
         about = {"adsh": __version__, "device": facts["device"], "points": facts["points"]}
+        about |= {"chosen": facts["chosen"]} if "chosen" in facts else {}
         self.run.write_run({"train": self.settings, "recipe": facts["recipe"], "data": facts["data"], "made": about})
         self.run.write_split(self.split)
         self.run.mend_log(facts["done"])

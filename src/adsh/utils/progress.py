@@ -143,6 +143,8 @@ class Progress:
         if facts["weights"]:
             self._say(facts["weights"])
         self._say(f"{facts['points']:,} {self._unit}, {facts['rows']:,} label sets, {facts['bits']} bits")
+        if "chosen" in facts:
+            self._say(facts["chosen"])
         if self.done:
             self._say(f"resuming after outer iteration {self.done} of {self.total}")
 
