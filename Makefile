@@ -9,7 +9,7 @@ EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow coverage mutants servers check format docs notebooks screenshots bench built dist release clean
+.PHONY: help install demo test test-slow coverage mutants attack servers check format docs notebooks screenshots bench built dist release clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ $(VENV)/.mutants: $(VENV)/.dev
 mutants: $(VENV)/.mutants  ## change learn, hamming and the metrics a little, and see that a test fails (an hour); ONLY="adsh.learn.sweep*"
 	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py run --max-children 2 $(if $(ONLY),"$(ONLY)")
 	$(BIN)/python tools/mutants.py table
+
+attack: $(VENV)/.dev  ## attack real processes on this machine, each attack for MINUTES (5) at most; ONLY="bodies images"
+	$(BIN)/python -m tools.attack $(ONLY) --minutes $(or $(MINUTES),5) --out attack.json
 
 $(VENV)/.servers: $(VENV)/.dev
 	$(PIP) -e '.[milvus-test]'

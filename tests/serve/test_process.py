@@ -102,6 +102,17 @@ def test_a_chunked_body_over_the_limit_is_cut_off(live):
     assert declared.startswith(b"HTTP/1.1 413")
 
 
+def test_a_body_in_tiny_pieces_is_cut_off(live):
+    """Each costs as much as a large one: 64 KiB byte by byte took the event loop 0.1 s."""
+    spaces = b"1\r\n \r\n"
+    start = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    assert raw(live.port, start + spaces * 30_000 + b"0\r\n\r\n")[:10] in (b"", b"HTTP/1.1 4")
+    assert raw(live.port, start + spaces * 30_000)[:10] in (b"", b"HTTP/1.1 4")
+    body = b"".join(b"1\r\n%c\r\n" % byte for byte in b'{"code":"000000"}')
+    answer = raw(live.port, start + spaces * 500 + body + b"0\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200")
+
+
 @pytest.mark.parametrize(
     "data",
     [

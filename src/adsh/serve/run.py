@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import socket
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,6 +30,7 @@ from .middleware.logs import Write, log_as_json
 from .middleware.security import check_token, is_loopback
 
 _DAY = 86_400.0  # seconds
+_SWITCH_SECONDS = 0.0005  # after which a thread that computes lets the event loop go on; Python's 0.005 adds up
 _REPORT_SECONDS = 0.25  # left to say that the process ends with work unfinished
 _STOP_MARGIN = 5.0  # seconds that a stop takes besides the longest request
 _OTHER_FILES = 512  # that this process may have open besides its connections
@@ -145,6 +147,7 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
     )
     service.metrics.gauge("log_lines_dropped", "Lines of the log that nobody read in time.", lambda: write.dropped)
     service.start()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     gc.collect()
     gc.freeze()  # a collection that visits all of torch's objects delays every request by 0.1 s
     with suppress(KeyboardInterrupt):  # uvicorn raises the signal again at its end

@@ -19,6 +19,7 @@ from .frames import read_frame, write_frame
 
 Job = Callable[[dict[str, Any], bytes], tuple[dict[str, Any], bytes | memoryview]]
 
+_NICE = 5  # less of a busy machine's time than the event loop, which answers everybody
 _JOBS = {  # imported at their first use: a process seldom needs both
     "image": (".uploads", "decode_upload"),
     "items": ("..http.item_batch", "parse_batch"),
@@ -72,6 +73,8 @@ def main() -> None:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     _limit_memory(int(sys.argv[1]))
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
     source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):  # what a library prints is no result

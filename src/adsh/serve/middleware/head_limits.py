@@ -22,6 +22,7 @@ MAX_HEAD = 1 << 16  # bytes
 IDLE_SECONDS = 10  # that a connection may wait for its next request
 _REFUSED_CONNECTIONS = 256  # over the limit that are still answered with 503; more are closed without an answer
 _BODY_FACTOR = 3  # times the timeout of a head that the rest of a body may take once its request is answered
+_FREE_PIECES, _MIN_PIECE = 1024, 8  # pieces of a chunked body, and the bytes that more must have on average
 _LINGER = 1.0  # seconds that a refused client may keep sending: closed at once, it might never read the answer
 
 
@@ -46,6 +47,7 @@ class LimitedHeadProtocol(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._refused = False
         self._resuming, self._data = False, b""
+        self._pieces = self._body_bytes = 0  # of the body that is being received
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start the timer of a new connection, or refuse it."""
@@ -96,6 +98,7 @@ class LimitedHeadProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start a request."""
         if not self._resuming:
+            self._pieces = self._body_bytes = 0
             super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -122,6 +125,10 @@ class LimitedHeadProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Pass on a piece of a body."""
         self._pending = 0
+        self._pieces += 1
+        self._body_bytes += len(body)
+        if self._pieces > _FREE_PIECES and self._body_bytes < _MIN_PIECE * self._pieces:
+            raise ValueError("the pieces are too small")  # the parser stops
         super().on_body(body)
 
     def on_message_complete(self) -> None:

@@ -51,6 +51,7 @@ def log_as_json(write: Write) -> None:
     """Write what any library logs or warns of in the same form from now on."""
     logging.captureWarnings(True)
     warnings.filterwarnings("ignore", module=r"PIL\.")  # about oddities of uploads: the answer says what matters
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # likewise, of every broken form
     logging.basicConfig(handlers=[JsonHandler(write)], level=logging.WARNING, force=True)
 
 
