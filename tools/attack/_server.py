@@ -67,8 +67,8 @@ class Server:
             client.encode(_image())  # a decoder is started
         self._stopped = threading.Event()
         self.start_memory = self.peak_memory = memory(self.process.pid)
-        self._watcher = threading.Thread(target=self._watch, daemon=True)
-        self._watcher.start()
+        self._monitor = threading.Thread(target=self._watch, daemon=True)
+        self._monitor.start()
 
     def _watch(self) -> None:
         while not self._stopped.wait(0.25):
@@ -78,7 +78,7 @@ class Server:
     def stop(self, number: int = signal.SIGTERM, seconds: float = 120.0) -> float:
         """End it; return how long that took."""
         self._stopped.set()
-        self._watcher.join()
+        self._monitor.join()
         started = time.monotonic()
         self.process.send_signal(number)
         try:

@@ -34,25 +34,25 @@ def draw(rng: random.Random) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-Made = tuple[str, str, str, bytes]
+Drawn = tuple[str, str, str, bytes]
 
 
-def _json(path: str, body: bytes, method: str = "POST") -> Made:
+def _json(path: str, body: bytes, method: str = "POST") -> Drawn:
     return method, path, "application/json", body
 
 
-def _items(rng: random.Random, size: int) -> Made:
+def _items(rng: random.Random, size: int) -> Drawn:
     one = rng.choice([b"{}", b"[]", b"1", b'{"key":"a"}', b'{"a":1,"b":[]}', b'{"key":"a","code":"zz"}', b"null"])
     return _json("/v1/items", b'{"items":[' + b",".join([one] * size) + b"]}")
 
 
-def _fields(rng: random.Random, size: int) -> Made:
+def _fields(rng: random.Random, size: int) -> Drawn:
     names = b",".join(b'"f%d":%d' % (at, at) for at in range(size))
     path = rng.choice(["/v1/items", "/v1/search"])
     return _json(path, b"{" + names + b"}")
 
 
-def _filter(rng: random.Random, size: int) -> Made:
+def _filter(rng: random.Random, size: int) -> Drawn:
     conditions = rng.choice(
         [
             b'{"class":{"in":[' + b",".join([b"1"] * size) + b"]}}",
@@ -64,17 +64,17 @@ def _filter(rng: random.Random, size: int) -> Made:
     return _json("/v1/search", b"{" + _CODE + b',"filter":' + conditions + b"}")
 
 
-def _deep(rng: random.Random, size: int) -> Made:
+def _deep(rng: random.Random, size: int) -> Drawn:
     opening, closing = rng.choice([(b"[", b"]"), (b'{"a":', b"}")])
     return _json("/v1/search", b"{" + _CODE + b',"filter":{"a":' + opening * size + b"1" + closing * size + b"}}")
 
 
-def _numbers(rng: random.Random, size: int) -> Made:
+def _numbers(rng: random.Random, size: int) -> Drawn:
     number = rng.choice([b"9" * size, b"1e" + b"9" * size, b"-" + b"1" * size, b"0." + b"1" * size, b"NaN", b"1e999"])
     return _json("/v1/search", b"{" + _CODE + b',"k":' + number + b"}")
 
 
-def _texts(rng: random.Random, size: int) -> Made:
+def _texts(rng: random.Random, size: int) -> Drawn:
     text = rng.choice([b"\\u0000", b"\\ud800", b'\\"', b"\\\\", b"\xff", b"\xed\xa0\x80", b",", b"{", b"\\x"]) * size
     path, body = rng.choice(
         [
@@ -85,12 +85,12 @@ def _texts(rng: random.Random, size: int) -> Made:
     return _json(path, body)
 
 
-def _item(rng: random.Random, size: int) -> Made:
+def _item(rng: random.Random, size: int) -> Drawn:
     metadata = json.dumps({f"f{at}": [at] * 3 for at in range(size)}).encode()
     return _json(f"/v1/items/hostile{rng.randrange(50)}", b'{"code":"zz","metadata":' + metadata + b"}", "PUT")
 
 
-def _form(rng: random.Random, size: int) -> Made:
+def _form(rng: random.Random, size: int) -> Drawn:
     part = rng.choice(
         [
             b'--x\r\nContent-Disposition: form-data; name="filter"\r\n\r\n[' + b"1," * size + b"1]\r\n",
@@ -102,7 +102,7 @@ def _form(rng: random.Random, size: int) -> Made:
     return "POST", "/v1/search", "multipart/form-data; boundary=x", part + b"--x--\r\n"
 
 
-_KINDS: list[Callable[[random.Random, int], Made]] = [
+_KINDS: list[Callable[[random.Random, int], Drawn]] = [
     _items, _fields, _filter, _deep, _numbers, _texts, _item, _form,
 ]  # fmt: skip
 
