@@ -20,7 +20,7 @@ def evaluated(digits):
 def test_both_columns_are_those_of_the_metrics(evaluated):
     model, evaluation, (queries, query_labels, images, labels) = evaluated
     codes = model.encode(queries)
-    assert set(evaluation.columns) == {"learned", "network"}
+    assert set(evaluation.columns) == {"learned", "network", "new"}
     for name, database in (("learned", model.database_codes_), ("network", model.encode(images))):
         column = evaluation.columns[name]
         given = (codes, database, query_labels, labels)

@@ -11,7 +11,7 @@ import adsh
 from adsh.errors import AdshWarning, FolderError, InputError, MissingExtraError
 from adsh.evaluate import plots
 from adsh.evaluate.evaluation import evaluate_model
-from adsh.evaluate.report import compare_reports, read_report, table, write_report
+from adsh.evaluate.report import HEADINGS, compare_reports, read_report, table, write_report
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_several_reports_overlay_in_one(evaluations, tmp_path):
     text, tags = read_page(path)
     assert tags.seen.count("svg") == 9
     assert "2 models compared" in text
-    assert tags.seen.count("tr") == 1 + 4
+    assert tags.seen.count("tr") == 1 + 6
     assert read_report(tmp_path / "both") == evaluations
 
 
@@ -168,4 +168,4 @@ def test_precision_at_100_is_left_out_where_there_are_fewer_items(blobs):
     points, labels = blobs
     model = adsh.ADSH(8, outer=1).fit(points[:60], labels[:60])
     small = evaluate_model(model, points[60:70], labels[60:70], points[:60], labels[:60])
-    assert {row[7] for row in table([small])} == {"–"}
+    assert {dict(zip(HEADINGS, row, strict=True))["P@100"] for row in table([small])} == {"–"}

@@ -30,8 +30,8 @@ def command(
 ) -> None:
     """Evaluate a model on queries that it was not trained on.
 
-    In two columns: against the learned codes of the database, and against its codes by the network. Without --data and
-    --protocol, on the source and the split of its own run.
+    In three columns: against the learned codes of the database, against its codes by the network, and among new items,
+    the queries themselves. Without --data and --protocol, on the source and the split of its own run.
     """
     from ..evaluate import write_report
     from ..evaluate.report import HEADINGS
@@ -47,7 +47,10 @@ def command(
     evaluation = evaluate(inputs, name=name, k=k, divisor=divisor, cases=cases)  # type: ignore[arg-type]  # checked there
     page = write_report(evaluation, out)
     if json:
-        figures = ("map_expected", "map_stable", "map_lowest", "map_highest", "ndcg", "distinct_codes")
+        figures = (
+            "map_expected", "map_stable", "map_lowest", "map_highest", "map_interval", "map_classes", "chance", "ndcg",
+            "distinct_codes",
+        )  # fmt: skip
         columns = {
             column: {figure: getattr(values, figure) for figure in figures}
             for column, values in evaluation.columns.items()

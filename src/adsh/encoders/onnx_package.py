@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FolderError, first_line
-from ..hamming.bits import check_bits
 from ..utils.files import digest, find_whole
 from ..utils.reading import read_json
 
@@ -60,6 +59,8 @@ def read(folder: Path) -> tuple[Path, About]:
         path, file = folder / MODEL, record["files"][MODEL]
         if path.stat().st_size != file["bytes"] or digest(path) != file["sha256"]:
             raise FolderError(f"{path} is damaged (its digest differs): {again}")
+        from ..hamming.bits import check_bits  # here: `adsh --help` needs no NumPy
+
         about = About(
             bits=check_bits(record["bits"]),
             fingerprint=str(record["fingerprint"]),

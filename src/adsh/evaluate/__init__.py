@@ -1,13 +1,14 @@
 """How good a ranking by Hamming distance is: metrics, a model's evaluation in two columns, and its report. No torch."""
 
 from . import metrics
-from .evaluation import HASHED, LEARNED, NETWORK, Evaluation, evaluate_codes, evaluate_codings, evaluate_model
+from .evaluation import HASHED, LEARNED, NETWORK, NEW, Evaluation, evaluate_codes, evaluate_codings, evaluate_model
 from .report import compare_reports, read_report, write_report
 
 __all__ = [
     "HASHED",
     "LEARNED",
     "NETWORK",
+    "NEW",
     "Evaluation",
     "compare_reports",
     "evaluate_codes",

@@ -51,6 +51,9 @@ def count(pairing: Pairing, *, graded: bool = False, threads: int | None = None,
     else:
         with ThreadPoolExecutor(threads) as pool:  # NumPy releases the interpreter while it counts
             list(pool.map(fill, blocks))
+    if pairing.leave_one_out:  # an item finds itself at distance 0, with all of its labels
+        own = np.minimum(pairing.own_grades(), grades - 1)
+        counts[np.arange(q), own, 0] -= 1
     return counts
 
 

@@ -3,14 +3,15 @@
 An evaluation has a column for each coding of the database:
 
 learned   the codes as learned (V): a labelled database, which is ADSH's setting
-network   codes by the network: unlabelled items
-hashed    codes by the hash function of a method that has no network
+network   codes by the network, of the items that it was trained on
+hashed    codes by the hash function of a method that has no network, of the items that it has seen
+new       codes as of a query, of items that no training saw: the queries, each searched among the others
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..hamming.bits import Codes, unpack
+from ..labels import LabelSets
 from ..utils.arrays import unique_rows
+from .classes import ClassPair, ClassResult, bootstrap_interval, by_class, nearest_classes
 from .examples import Case, case_study
 from .ranking import Ranking
 from .ties import Divisor
@@ -26,8 +29,13 @@ from .ties import Divisor
 if TYPE_CHECKING:
     from ..models.protocol import HashModel
 
-LEARNED, NETWORK, HASHED = "learned", "network", "hashed"
-COLUMNS = {LEARNED: "codes as learned", NETWORK: "codes by the network", HASHED: "codes by the hash function"}
+LEARNED, NETWORK, HASHED, NEW = "learned", "network", "hashed", "new"
+COLUMNS = {
+    LEARNED: "codes as learned",
+    NETWORK: "trained items, by the network",
+    HASHED: "trained items, by the hash function",
+    NEW: "new items",
+}
 
 _CURVE = (1, 5, 10, 20, 50, *range(100, 2001, 100))  # k of the precision and recall curves
 _BLOCK = 1 << 18  # codes unpacked at a time
@@ -53,6 +61,17 @@ class Column:
     dissimilar_pairs: list[int]
     balance: list[float]  # share of +1, bit by bit
     correlation: list[list[float]]  # between the bits, over the database
+    map_interval: list[float] | None = None  # of map_expected: 95 %, by bootstrap over the queries; None in older files
+    map_classes: float | None = None  # the mean over classes of the mean over the queries of each
+    chance: float | None = None  # map_expected of a random order
+    by_class: list[ClassResult] | None = None  # the class found worst first
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> Column:
+        """Return the column that `asdict` gave; files of earlier versions lack the last values."""
+        by_class = saved.get("by_class")
+        results = None if by_class is None else [ClassResult(**result) for result in by_class]
+        return cls(**{**saved, "by_class": results})
 
 
 @dataclass(frozen=True)
@@ -70,6 +89,9 @@ class Evaluation:
     about: dict[str, Any] = field(default_factory=dict)
     history: list[dict[str, float]] = field(default_factory=list)
     cases: dict[str, list[Case]] = field(default_factory=dict)
+    nearest_classes: list[ClassPair] = field(
+        default_factory=list, kw_only=True
+    )  # by their learned codes, the nearest first
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and numbers."""
@@ -80,9 +102,10 @@ class Evaluation:
     def from_json(cls, saved: dict[str, Any]) -> Evaluation:
         """Return the evaluation that `to_json` gave."""
         try:
-            columns = {name: Column(**column) for name, column in saved["columns"].items()}
+            columns = {name: Column.from_json(column) for name, column in saved["columns"].items()}
             cases = {name: [Case.from_json(case) for case in shown] for name, shown in saved["cases"].items()}
-            return cls(**{**saved, "columns": columns, "cases": cases})
+            pairs = [ClassPair(**pair) for pair in saved.get("nearest_classes", [])]
+            return cls(**{**saved, "columns": columns, "cases": cases, "nearest_classes": pairs})
         except (KeyError, TypeError, AttributeError) as problem:
             raise InputError(
                 f"this is not an evaluation that adsh saved ({problem}): evaluate the model again"
@@ -118,7 +141,7 @@ def evaluate_codes(
     ranking = Ranking(
         query_codes, database_codes, query_labels, database_labels, bits=bits, relevance=relevance, graded=True
     )
-    return _column(ranking, database_codes, k, divisor)
+    return _column(ranking, database_codes, None if relevance is not None else query_labels, k, divisor)
 
 
 class EvaluationOptions(TypedDict, total=False):
@@ -164,7 +187,7 @@ def evaluate_model(
     about: dict[str, Any] | None = None,
     **options: Unpack[EvaluationOptions],
 ) -> Evaluation:
-    """Evaluate a trained model in two columns: database codes as learned, and as the model encodes new items.
+    """Evaluate a trained model: database codes as learned, as the model encodes them, and items new to it.
 
     Args:
         model: what to evaluate.
@@ -190,7 +213,7 @@ def evaluate_model(
             "evaluate on the database it was fitted on"
         )
     name_parts, run = _describe(model)
-    return evaluate_codings(
+    evaluation = evaluate_codings(
         model.encode(queries),
         {LEARNED: codes, coded_by(model): model.encode_database(database)},
         queries,
@@ -203,6 +226,8 @@ def evaluate_model(
         history=[dict(record) for record in model.history_],
         **options,
     )
+    pairs = nearest_classes(codes, LabelSets.of(database_labels), model.bits) if model.codes_labels else []
+    return replace(evaluation, nearest_classes=pairs)
 
 
 def coded_by(model: HashModel) -> str:
@@ -255,11 +280,16 @@ def evaluate_codings(
     columns, cases, without = {}, {}, 0
     for column, codes in codings.items():
         ranking = Ranking(query_codes, codes, query_labels, database_labels, bits=bits, graded=True)
-        columns[column] = _column(ranking, codes, chosen.k, chosen.divisor)
+        columns[column] = _column(ranking, codes, query_labels, chosen.k, chosen.divisor)
         without = ranking.without_relevant
         cases[column] = case_study(
             query_codes, codes, query_labels, database_labels, queries, database, chosen.cases, chosen.seed
         )
+    if len(query_codes) > 1:
+        ranking = Ranking(
+            query_codes, query_codes, query_labels, query_labels, bits=bits, graded=True, leave_one_out=True
+        )
+        columns[NEW] = _column(ranking, query_codes, query_labels, chosen.k, chosen.divisor)
     return Evaluation(
         name=name,
         bits=bits,
@@ -288,14 +318,25 @@ def _check_options(function: str, options: Mapping[str, Any], more: tuple[str, .
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
-def _column(ranking: Ranking, database_codes: Codes, k: int | None, divisor: Divisor) -> Column:
+def _column(ranking: Ranking, database_codes: Codes, query_labels: Any, k: int | None, divisor: Divisor) -> Column:
+    """Return all metrics of a ranking.
+
+    Args:
+        ranking: the queries against one coding.
+        database_codes: that coding.
+        query_labels: of the queries; None where relevance is given.
+        k: as of `evaluate_codes`.
+        divisor: as of `evaluate_codes`.
+    """
+    precisions = ranking.average_precisions(k=k, divisor=divisor)
+    classes = None if query_labels is None else by_class(precisions, LabelSets.of(query_labels))
     ks = [place for place in _CURVE if place <= ranking.database]
     lowest, highest = ranking.average_precision_bounds(k=k, divisor=divisor)
     curve = ranking.precision_recall_by_radius()
     similar, dissimilar = ranking.pairs_by_distance
     balance, correlation, rows = bit_statistics(database_codes, ranking.bits)
     return Column(
-        map_expected=ranking.mean_average_precision(k=k, divisor=divisor),
+        map_expected=float(precisions.mean()),
         map_stable=ranking.mean_average_precision(k=k, divisor=divisor, ties="stable"),
         map_lowest=lowest,
         map_highest=highest,
@@ -311,6 +352,10 @@ def _column(ranking: Ranking, database_codes: Codes, k: int | None, divisor: Div
         dissimilar_pairs=dissimilar.tolist(),
         balance=balance.round(6).tolist(),
         correlation=correlation.round(4).tolist(),
+        map_interval=bootstrap_interval(precisions),
+        map_classes=None if classes is None else float(np.mean([result.map for result in classes])),
+        chance=float(ranking.chance(k=k, divisor=divisor)),
+        by_class=classes,
     )
 
 

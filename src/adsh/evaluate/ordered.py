@@ -18,9 +18,11 @@ def rankings(pairing: Pairing) -> Iterator[Grades]:
     """Yield for each distinct query the grades of all items in a stable order by distance."""
     columns, relevance = CodeColumns(pairing.database_codes), pairing.relevance
     distances, scratch = np.empty(len(columns), dtype=columns.distance_type), columns.scratch()
-    for words, kind in zip(as_words(pairing.query_codes), pairing.query_kinds, strict=True):
+    for number, (words, kind) in enumerate(zip(as_words(pairing.query_codes), pairing.query_kinds, strict=True)):
         columns.distances(words, 0, distances, scratch)
         order = np.argsort(distances, kind="stable")  # a radix sort for these types
+        if pairing.leave_one_out:
+            order = order[order != number]
         yield relevance.grades(np.array([kind]))[0][relevance.item_kinds[order]]
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from html import escape
 
 from ..utils.html import html_page
-from .evaluation import COLUMNS, HASHED, LEARNED, NETWORK, Evaluation
+from .class_section import class_section
+from .evaluation import COLUMNS, HASHED, LEARNED, NETWORK, NEW, Evaluation
 from .examples import Case, Shown
 
 _WIDE = ("map_by_bits", "hamming", "correlation")
@@ -35,6 +36,7 @@ def page(
         "<h2>Figures to quote</h2>",
         _table(*table),
         _reading(evaluations),
+        *(class_section(evaluation) for evaluation in evaluations[:1] if len(evaluations) == 1),
         "<h2>Curves</h2>",
         '<div class="figures">',
         *(figure_in_html(name, caption, svg, wide=name in _WIDE) for name, (caption, svg) in figures.items()),
@@ -59,8 +61,9 @@ def _cards(evaluation: Evaluation) -> str:
     cards = []
     captions = {
         LEARNED: "codes as learned",
-        NETWORK: "database coded by the network",
-        HASHED: "database encoded like the queries",
+        NETWORK: "trained items, coded by the network",
+        HASHED: "trained items, encoded like the queries",
+        NEW: f"{evaluation.queries:,} new items",
     }
     for name, words in captions.items():
         if name in evaluation.columns:
@@ -95,8 +98,11 @@ def _reading(evaluations: Sequence[Evaluation]) -> str:
     return (
         '<p class="soft">Learned codes are few, so rankings are mostly ties. MAP is the expectation over all orders of '
         "tied items; <i>stable</i> keeps database order, as most published figures do; the tie range is the worst and "
-        "the best order. <i>Codes as learned</i> is search in a labelled database; <i>codes by the network</i> is "
-        f"search among unlabelled items. NDCG has gain 2^(labels shared) - 1.{nothing}</p>"
+        "the best order. <i>Codes as learned</i> is search in a labelled database. <i>Trained items</i> are coded like "
+        "a query, but the model has seen them; <i>new items</i> it has not: that is search among items that nobody "
+        "labelled, here each query among the others. <i>95 %</i> is the interval of MAP by bootstrap over the queries; "
+        "<i>over classes</i>, each class counts the same; <i>chance</i> is the MAP of a random order. NDCG has gain "
+        f"2^(labels shared) - 1.{nothing}</p>"
     )
 
 

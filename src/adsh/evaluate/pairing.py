@@ -22,6 +22,7 @@ class Pairing:
     database_codes: Codes  # (n, bytes)
     relevance: Relevance
     bits: int
+    leave_one_out: bool = False  # query i is item i of the database, and left out of its own ranking
 
     @classmethod
     def of(cls, query_codes: Codes, database_codes: Codes, relevance: Relevance, bits: int) -> Pairing:
@@ -41,3 +42,17 @@ class Pairing:
         first = np.empty(count, dtype=np.int64)
         first[places] = np.arange(len(places))  # any of the equal ones
         return cls(query_codes[first], kinds[first], places, database_codes, relevance, bits)
+
+    def own_grades(self) -> NDArray[np.int64]:
+        """Return (n,) the grade of each item for itself, where the queries are the database."""
+        kinds, row_of = np.unique(self.query_kinds, return_inverse=True)
+        own = np.empty(len(row_of), dtype=np.int64)
+        for row, kind in enumerate(kinds):
+            items = np.flatnonzero(row_of == row)
+            own[items] = self.relevance.grades(np.array([kind]))[0][self.relevance.item_kinds[items]]
+        return own
+
+    @classmethod
+    def among(cls, codes: Codes, relevance: Relevance, bits: int) -> Pairing:
+        """Return the pairing of each item with all others; equal ones are left apart, each is another's item."""
+        return cls(codes, relevance.query_kinds, np.arange(len(codes)), codes, relevance, bits, leave_one_out=True)

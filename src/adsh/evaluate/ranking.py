@@ -51,6 +51,7 @@ class Ranking:
         database_labels: the same for the database.
         bits: the code length.
         relevance: a (queries, database) matrix of grades, dense or scipy-sparse, instead of labels.
+        leave_one_out: the queries are the database, and each is ranked against the others.
         graded: whether to count by grade at once; otherwise `ndcg_at` counts again.
         device: "auto" for the GPU where torch is loaded and finds one, "cpu", or a torch device.
         threads: that count; None for all cores.
@@ -65,6 +66,7 @@ class Ranking:
         *,
         bits: int,
         relevance: Any = None,
+        leave_one_out: bool = False,
         graded: bool = False,
         device: str = "auto",
         threads: int | None = None,
@@ -73,7 +75,13 @@ class Ranking:
         queries, database = _checked_pair(query_codes, database_codes, self.bits)
         self.queries, self.database = len(queries), len(database)
         known = _relevance(query_labels, database_labels, relevance, self.queries, self.database)
-        self._pairing = Pairing.of(queries, database, known, self.bits)
+        if leave_one_out:
+            if not np.array_equal(queries, database) or len(queries) < 2:
+                raise InputError("leave_one_out needs two or more items, the same as queries and as database")
+            self._pairing = Pairing.among(queries, known, self.bits)
+            self.database -= 1
+        else:
+            self._pairing = Pairing.of(queries, database, known, self.bits)
         if threads is not None and threads < 1:
             raise InputError(f"threads={threads}: give a whole number from 1, or None for all cores")
         self._graded, self._device, self._threads = graded, device, threads
@@ -127,6 +135,12 @@ class Ranking:
             The mean over the queries, from 0 to 1.
         """
         return float(self.average_precisions(k=k, ties=ties, divisor=divisor).mean())
+
+    def chance(self, *, k: int | None = None, divisor: Divisor = "retrieved") -> float:
+        """Return the mean average precision that a random order has, in expectation."""
+        k = None if k is None else self._place(k)
+        total, relevant = (counts.sum(axis=1, keepdims=True) for counts in (self._total, self._relevant))
+        return float(self._per_query(expected.average_precision(total, relevant, k, divisor)).mean())
 
     def average_precision_bounds(self, *, k: int | None = None, divisor: Divisor = "retrieved") -> tuple[float, float]:
         """Return the lowest and the highest mean average precision over all orders inside the ties."""

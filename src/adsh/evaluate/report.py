@@ -22,7 +22,10 @@ from .page import page
 FORMAT, FORMAT_VERSION = "adsh-report", 1
 JSON, MARKDOWN, HTML = "report.json", "report.md", "report.html"
 
-HEADINGS = ("model", "bits", "database", "MAP", "stable", "tie range", "NDCG", "P@100", "distinct codes")
+HEADINGS = (
+    "model", "bits", "database", "MAP", "95 %", "over classes", "chance", "stable", "tie range", "NDCG", "P@100",
+    "distinct codes",
+)  # fmt: skip
 
 
 def write_report(
@@ -123,6 +126,9 @@ def table(evaluations: Sequence[Evaluation]) -> list[tuple[str, ...]]:
                     str(evaluation.bits),
                     COLUMNS[name],
                     _share(column.map_expected),
+                    "–" if column.map_interval is None else "{:.3f} to {:.3f}".format(*column.map_interval),
+                    "–" if column.map_classes is None else _share(column.map_classes),
+                    "–" if column.chance is None else _share(column.chance),
                     _share(column.map_stable),
                     f"{_share(column.map_lowest)} to {_share(column.map_highest)}",
                     _share(column.ndcg),

@@ -6,12 +6,13 @@ import { count, el } from "./dom.js";
 /** What a column of the evaluation means to somebody who searches. */
 const MEANING = {
   learned: "items of the training database, with the codes that were learned from their labels",
-  network: "items that the network encodes from their pixels alone",
-  hashed: "items encoded by the method's hash function",
+  network: "items of the training database, encoded by the network like a query",
+  hashed: "items of the training database, encoded by the method's hash function",
+  new: "items that no training saw: each query searched among the others",
 };
 const MAP = "MAP, the mean average precision, is 1 where all of the same kind come first.";
 
-const figure = (value) => value.toFixed(3);
+const figure = (value) => value?.toFixed(3) ?? "–"; // a column over fewer items has fewer places
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const term = ([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))];
 const terms = (pairs) => el("dl", {}, pairs.flatMap(term));
@@ -42,7 +43,7 @@ function figures({ columns, queries, database, bits }) {
   const places = first.ks.map((_, at) => at).filter((at) => at === 0 || first.ks[at] <= database);
   const ten = places.findLast((at) => first.ks[at] <= 10) ?? 0; // the first ten, or as many as there are
   const lines = (points) => all.map(([name, column]) => ({ name, title: column.title, points: points(column) }));
-  const byPlace = lines((column) => places.map((at) => [column.ks[at], column.precision[at]]));
+  const byPlace = lines((column) => places.filter((at) => at < column.ks.length).map((at) => [column.ks[at], column.precision[at]]));
   const byRadius = lines((column) => column.radius_precision.map((value, radius) => [radius, value]));
   const measured = `${count(queries, "query", "queries")} over ${count(database, "item")}, ${bits} bits each`;
   return [
@@ -73,7 +74,7 @@ function numbers(name, column, at) {
     el("p", { class: "soft" }, MEANING[name] ?? ""),
     el("p", { class: "big" }, el("b", {}, figure(column.map_expected)), el("span", { class: "soft" }, " MAP")),
     terms([
-      [`precision of the first ${column.ks[at]}`, figure(column.precision[at])],
+      [`precision of the first ${column.ks[at] ?? "few"}`, figure(column.precision[at])],
       ["MAP, ties in the index's order", figure(column.map_stable)],
       ["NDCG", figure(column.ndcg)],
       ["distinct codes", column.distinct_codes.toLocaleString("en")],
