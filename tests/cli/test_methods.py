@@ -39,7 +39,7 @@ def test_what_it_leaves_is_evaluated_encoded_shown_and_compared(adsh, tmp_path, 
     assert events[:2] == ["read", "start"]
     assert events[2:-1] == ["outer"] * (len(events) - 3)
     assert events[-1] == "saved"
-    assert len(adsh("compare", "m/report", "m/report", "--json").json["rows"]) == 4
+    assert len(adsh("compare", "m/report", "m/report", "--json").json["rows"]) == 6
 
 
 def test_a_run_is_repeated_by_its_own_file(adsh, tmp_path):
