@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
 
 import numpy as np
 import pytest
@@ -264,3 +265,36 @@ def test_odd_images_are_encoded_like_their_plain_ones(api):
         image = Image.new("RGB", (40, 32), "white").convert(mode) if mode == "P" else Image.new(mode, (40, 32), white)
         image.save(file, kind)
         assert by_image(api, file.getvalue()).json()["code"] == plain["code"], mode
+
+
+def test_a_search_that_takes_too_long_ends_with_a_reason_and_the_others_go_on(api):
+    api.service._searches._seconds = 1e-9
+    answer = api.post("/v1/search", json={"code": "a1b2c3", "filter": {"class": "red"}})
+    assert answer.status_code == 503
+    assert "the search took longer than 1e-09 s and was stopped" in answer.json()["detail"]
+    assert api.post("/v1/search", json={"code": "a1b2c3"}).status_code == 200
+
+
+def test_searches_with_a_filter_wait_for_no_others(api, monkeypatch):
+    from adsh.search.searcher import Searcher
+
+    run, held = Searcher.run, threading.Event()
+
+    def slow_radius(self, plan):
+        if plan.options.where is None:
+            assert held.wait(20)
+        return run(self, plan)
+
+    monkeypatch.setattr(Searcher, "run", slow_radius)
+    answers = []
+    first = threading.Thread(
+        target=lambda: answers.append(api.post("/v1/search", json={"code": "a1b2c3", "radius": 9}).status_code)
+    )
+    first.start()
+    try:
+        assert api.post("/v1/search", json={"code": "a1b2c3", "filter": {"class": "red"}}).status_code == 200
+        assert answers == []
+    finally:
+        held.set()
+        first.join()
+    assert answers == [200]

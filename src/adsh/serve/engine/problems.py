@@ -6,7 +6,7 @@ import errno
 import sqlite3
 from collections.abc import Mapping
 
-from ...errors import BusyError, InputError, ServerError, first_line
+from ...errors import BusyError, InputError, SearchTimeoutError, ServerError, first_line
 
 
 class Problem(Exception):
@@ -43,6 +43,8 @@ def as_problem(error: Exception) -> Problem | None:
         return error
     if isinstance(error, InputError):
         return Problem(422, first_line(error))
+    if isinstance(error, SearchTimeoutError):
+        return Problem(503, first_line(error))
     if isinstance(error, BusyError):
         return Problem(503, "another process keeps writing to the index: try again", {"Retry-After": "5"})
     if _is_disk_full(error):
