@@ -6,7 +6,10 @@ EXIT_STOPPED = 130  # and Ctrl-C, or a request to stop
 
 
 class AdshError(Exception):
-    """The root of this package's errors: catch it to catch them all."""
+    """The root of this package's errors: catch it to catch them all. Its message is one line, whatever it quotes."""
+
+    def __str__(self) -> str:
+        return " ".join(super().__str__().splitlines())
 
 
 class InputError(AdshError, ValueError):

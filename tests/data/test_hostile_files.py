@@ -1,5 +1,6 @@
 """Files that somebody wrote to break a reader: pipes, devices, deep nesting, huge numbers, archives that explode."""
 
+import json
 import os
 import pickle
 import zipfile
@@ -141,3 +142,24 @@ def test_an_image_that_vanishes_is_reported_as_ever(tmp_path):
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(FolderError, match="cannot read"):
         read_toml(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz"])
+def test_an_array_whose_header_never_ends_is_refused(tmp_path, name):
+    head = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + b"{'descr': (".ljust(117) + b"\n"
+    if name == "x.npy":
+        (tmp_path / name).write_bytes(head)
+    else:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("features.npy", head)
+    assert "cannot be read" in refused(open_source, str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"annotations": [[1]]}, {"annotations": [3]}, {"annotations": [[[], {}]]}, {"categories": [{"id": 1, "name": 2}]}],
+)
+def test_annotations_of_another_shape_are_refused(tmp_path, change):
+    content = {"images": [{"id": 1, "file_name": "a.jpg"}], "categories": [{"id": 1, "name": "dog"}], "annotations": []}
+    (tmp_path / "instances_x2014.json").write_text(json.dumps(content | change))
+    refused(open_coco, tmp_path / "instances_x2014.json")

@@ -136,3 +136,18 @@ def test_a_pipe_in_a_model_folder_is_refused_at_once(folder, name):
     (folder / name).unlink()
     os.mkfifo(folder / name)
     assert "pipe or a device" in refused(folder)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': (".ljust(117) + b"\n"])
+def test_row_numbers_that_are_no_array_are_refused(folder, data):
+    rewrite(folder, "row_numbers.npy", data)
+    assert "row_numbers.npy cannot be read as an array" in refused(folder)
+
+
+@pytest.mark.parametrize("lost", ["trained_on", "params", "history", "recipe", "labels", "adsh_version"])
+def test_facts_of_a_config_that_lost_some_are_refused_in_one_line(folder, lost):
+    config = json.loads((folder / "config.json").read_text())
+    del config[lost]
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(AdshError, match="is not a whole adsh model"):
+        model_info(folder)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -18,8 +17,6 @@ from ..errors import FolderError, first_line
 from ..utils.reading import check_regular
 from .cache_limits import format_bytes, free_memory
 
-_BROKEN = (OSError, ValueError, EOFError, KeyError, struct.error, zipfile.BadZipFile, zlib.error, NotImplementedError)
-
 
 def load_npy(path: Path) -> NDArray[Any]:
     """Return the array of a .npy file, memory-mapped."""
@@ -28,7 +25,7 @@ def load_npy(path: Path) -> NDArray[Any]:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise FolderError(f"{path} does not exist: give the path of a .npy file") from None
-    except _BROKEN as problem:
+    except Exception as problem:  # NumPy's parser raises whatever the broken bytes lead it to
         raise FolderError(f"{path} cannot be read as an array ({first_line(problem)}): save it again") from None
     if not isinstance(array, np.ndarray):
         raise FolderError(f"{path} is an .npz under another name: rename it to .npz")
@@ -54,7 +51,7 @@ class Npz(Mapping[str, NDArray[Any]]):
                 self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         except FileNotFoundError:
             raise FolderError(f"{path} does not exist: give the path of an .npz file") from None
-        except _BROKEN as problem:
+        except Exception as problem:  # as above
             raise FolderError(f"{path} cannot be read as an .npz ({first_line(problem)}): save it again") from None
 
     def __len__(self) -> int:
@@ -76,7 +73,7 @@ class Npz(Mapping[str, NDArray[Any]]):
                 with archive.open(member) as file:
                     read: NDArray[Any] = npy.read_array(file, allow_pickle=False)
                     return read
-        except _BROKEN as problem:
+        except Exception as problem:  # as above
             raise FolderError(f"{self.path}: {name} cannot be read ({first_line(problem)}): save it again") from None
 
     def _mapped(self, member: zipfile.ZipInfo) -> NDArray[Any] | None:

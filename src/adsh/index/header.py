@@ -11,6 +11,7 @@ from .. import __version__
 from ..errors import FolderError, InputError
 from ..hamming.bits import check_bits
 from ..hamming.small_vectors import Projection
+from ..utils.reading import parse_json
 
 FORMAT, FORMAT_VERSION = "adsh-index", 1
 HEADER, PROJECTION = "about", "projection"  # the names under which an index stores them
@@ -43,15 +44,20 @@ class Header:
         Raises:
             FolderError: it is no header, or of a newer version.
         """
-        fields = json.loads(stored or b"{}")
-        if fields.get("format") != FORMAT:
+        try:
+            fields = parse_json(stored or b"{}")
+        except ValueError:
+            fields = None
+        if not isinstance(fields, dict) or fields.get("format") != FORMAT:
             raise FolderError(f"{index} is not an adsh index: give the location of one that open_index created")
-        version = fields["format_version"]
+        version, bits, model = (fields.get(name) for name in ("format_version", "bits", "model"))
+        if type(version) is not int or type(bits) is not int or not isinstance(model, str | None):
+            raise FolderError(f"{index} has a damaged header: restore the index from a copy")
         if version > newest:
             raise FolderError(
                 f"{index} has format version {version}, and adsh {__version__} reads 1 to {newest}: upgrade adsh"
             )
-        return cls(fields["bits"], fields["model"], version)
+        return cls(check_bits(bits), model, version)
 
     def check_bits(self, bits: int | None, index: object) -> None:
         """Raise if other bits than these were given; None stands for whatever the index has."""
@@ -110,7 +116,9 @@ def load_projection(stored: bytes | None) -> Projection | None:
     """Read what `save_projection` returned; None for None."""
     if stored is None:
         return None
-    wide, narrow = np.frombuffer(stored, "<i8", 2).tolist()
+    wide, narrow = np.frombuffer(stored, "<i8", 2).tolist() if len(stored) >= 16 else (-1, -1)
+    if min(wide, narrow) < 0 or len(stored) != 16 + 4 * (wide + wide * narrow) + 8:
+        raise FolderError("the projection of the vectors is damaged: restore the index from a copy")
     numbers = np.frombuffer(stored, "<f4", wide + wide * narrow, 16)
     scale = float(np.frombuffer(stored, "<f8", 1, 16 + 4 * len(numbers))[0])
     return Projection(numbers[:wide], numbers[wide:].reshape(wide, narrow), scale)

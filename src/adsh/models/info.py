@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ..errors import FolderError, first_line
 from ..utils.files import find_file, find_whole, read_toml
 from ..utils.redaction import redact_paths
 from .storage_format import ARRAYS, FUNCTION_FORMAT, RUN, read_config
@@ -13,13 +14,21 @@ from .storage_format import ARRAYS, FUNCTION_FORMAT, RUN, read_config
 def model_info(folder: Path) -> dict[str, Any]:
     """Return facts for people: sizes, network, training, and the run behind it."""
     storage_format, config = read_config(find_whole(folder))
-    if storage_format is FUNCTION_FORMAT:
-        return _with_run(folder, _method_info(folder, config))
+    try:
+        facts = _method_info(folder, config) if storage_format is FUNCTION_FORMAT else _network_info(folder, config)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
+        reason = f"{type(problem).__name__}: {first_line(problem)}"
+        raise FolderError(f"{folder} is not a whole adsh model ({reason}): save or copy it again") from None
+    return _with_run(folder, facts)
+
+
+def _network_info(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of a model with a network."""
     params, recipe, history = config["params"], config["recipe"], config["history"]
     names = config["labels"].get("database", ())
     shown = ", ".join(str(name) for name in names[:10]) + (", …" if len(names) > 10 else "")
     total = sum(file["bytes"] for file in config["files"].values())
-    facts: dict[str, Any] = {
+    return {
         "model": str(folder),
         "method": config.get("method", "adsh") + "_d" * bool(params.get("whole")),
         "bits": params["bits"],
@@ -39,7 +48,6 @@ def model_info(folder: Path) -> dict[str, Any]:
         "bytes": total,
         "adsh_version": config["adsh_version"],
     }
-    return _with_run(folder, facts)
 
 
 def shown_info(folder: Path) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from torch import nn
 
 from .. import __version__
 from ..config import Recipe
+from ..data.npz import load_npy
 from ..errors import AdshWarning, FolderError, InputError
 from ..hamming.bits import bytes_for
 from ..labels import LabelSets
@@ -93,7 +94,7 @@ def restore(
     model.input_shape_ = tuple(config["input_shape"])
     model.network_ = _network(model, folder, config, network).to(choice.device).eval()
     arrays = load_arrays(folder / CODES)
-    row_numbers = np.load(folder / ROW_NUMBERS, mmap_mode="r", allow_pickle=False)
+    row_numbers = load_npy(folder / ROW_NUMBERS)
     _check_codes(folder, arrays, row_numbers, model.bits)
     model.code_table_ = LearnedCodes(
         model.bits, arrays["rows.label_set"], arrays["rows.packed"], arrays["rows.count"], row_numbers

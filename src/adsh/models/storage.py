@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
     from .protocol import HashModel
 
+_DAMAGE = (  # what reading the files of a damaged model may raise
+    *(KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError),
+    *(OSError, EOFError, RuntimeError, SafetensorError),
+)
 FileWriter = Callable[[Path], Any]  # writes one file, at the path it is given
 
 
@@ -76,7 +80,7 @@ def read_model(folder: Path, *, network: nn.Module | None = None, device: str | 
         model: HashModel = import_object(storage_format.restore)(folder, config, network=network, device=device)
     except AdshError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, OSError, SafetensorError) as problem:
+    except _DAMAGE as problem:
         reason = f"{type(problem).__name__}: {first_line(problem)}"
         raise FolderError(f"{folder} is not a whole adsh model ({reason}): save or copy it again") from None
     return model

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..data import ArrayDataset, Dataset
 from ..data.images.files import ImageFiles
-from ..errors import InputError
+from ..data.npz import load_npy
+from ..errors import FolderError, InputError
 
 _OPERATORS = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _CONDITION = re.compile(r"^\s*([^=<>!]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$", re.DOTALL)
@@ -31,8 +32,8 @@ def open_queries(paths: list[str]) -> Dataset:
     rows, keys = [], []
     for path in arrays:
         try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as problem:
+            array = load_npy(Path(path))
+        except FolderError as problem:
             raise InputError(f"{path} is not a NumPy file of numbers ({problem}): give features (n, d)") from None
         if array.ndim == 0 or array.dtype.kind not in "fiu":
             raise InputError(f"{path} holds {array.dtype} of shape {array.shape}: give features (n, d)")

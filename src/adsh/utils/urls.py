@@ -27,7 +27,8 @@ def shown(location: object) -> str:
     before, question, query = rest.partition("?")
     user, at, place = before.rpartition("@")
     public = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in _SECRETS]
-    return f"{scheme}://{user.partition(':')[0]}{at}{place}{question if public else ''}{urlencode(public, safe='/')}"
+    options = urlencode(public, safe="/", errors="replace")  # of a text that is no Unicode, too
+    return f"{scheme}://{user.partition(':')[0]}{at}{place}{question if public else ''}{options}"
 
 
 def secrets_of(address: str) -> list[str]:
@@ -35,7 +36,7 @@ def secrets_of(address: str) -> list[str]:
     before, _, query = address.partition("://")[2].partition("?")
     found = [before.rpartition("@")[0].partition(":")[2]]
     found += [value for name, value in parse_qsl(query) if name in _SECRETS]
-    every = {form for one in found for form in (one, unquote(one), quote(unquote(one), safe=""))}
+    every = {form for one in found for form in (one, unquote(one), quote(unquote(one), safe="", errors="replace"))}
     return sorted((one for one in every if one), key=len, reverse=True)
 
 

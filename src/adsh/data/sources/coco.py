@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def open_coco(root: Path) -> ImageFiles:
         hot = np.zeros((len(images), len(categories)), dtype=bool)
         try:
             hot[[row[image] for image, _ in pairs], [column[category] for _, category in pairs]] = True
-        except KeyError as problem:
+        except (KeyError, TypeError) as problem:
             raise InputError(
                 f"{file} has an annotation of the unknown image or category {problem}: get it again"
             ) from None
@@ -71,7 +72,11 @@ def _read(file: Path) -> tuple[dict[int, str], list[tuple[int, int]], dict[int, 
             content = json.load(stream, object_hook=_trimmed)
         images = {image["id"]: image["file_name"] for image in content["images"]}
         categories = {category["id"]: category["name"] for category in content["categories"]}
-        return images, content["annotations"], categories
+        pairs = [(image, category) for image, category in content["annotations"]]
+        if not all(isinstance(name, str) for name in chain(images.values(), categories.values())):
+            raise TypeError("a name is no text")
+        sorted(categories)  # raises where numbers and texts are mixed
+        return images, pairs, categories
     except OSError as problem:
         raise FolderError(f"{file} cannot be read: {problem.strerror or problem}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as problem:

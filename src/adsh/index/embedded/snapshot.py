@@ -61,6 +61,8 @@ def read_snapshot(path: Path) -> tuple[Arrays, int]:
     try:
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if len(mapped) < _START.size:
+            raise SnapshotDamaged(f"{path} is too short")
         magic, length, check = _START.unpack_from(mapped)
         header = mapped[_START.size : _START.size + length]
         if magic != _MAGIC or zlib.crc32(header) != check:
@@ -80,7 +82,7 @@ def read_snapshot(path: Path) -> tuple[Arrays, int]:
             if not all(pool.map(lambda block: zlib.crc32(block[0]) == block[1], blocks)):
                 raise SnapshotDamaged(f"{path} is damaged")
         return arrays, len(mapped)
-    except (OSError, ValueError, struct.error) as problem:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as problem:
         raise SnapshotDamaged(f"{path} cannot be read ({problem})") from None
 
 
