@@ -51,7 +51,11 @@ mutants: $(VENV)/.mutants  ## change learn, hamming and the metrics a little, an
 	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py run --max-children 2 $(if $(ONLY),"$(ONLY)")
 	$(BIN)/python tools/mutants.py table
 
-attack: $(VENV)/.dev  ## attack real processes on this machine, each attack for MINUTES (5) at most; ONLY="bodies images"
+$(VENV)/.attack: $(VENV)/.dev
+	$(PIP) -e '.[attack]'
+	@touch $@
+
+attack: $(VENV)/.attack  ## attack real processes on this machine, each attack for MINUTES (5) at most; ONLY="bodies images"
 	$(BIN)/python -m tools.attack $(ONLY) --minutes $(or $(MINUTES),5) --out attack.json
 
 $(VENV)/.servers: $(VENV)/.dev

@@ -70,7 +70,8 @@ def test_a_header_with_other_values_is_refused(change):
 def test_a_projection_of_another_length_is_refused():
     stored = save_projection(Projection(np.zeros(3, np.float32), np.zeros((3, 2), np.float32), 1.0))
     assert load_projection(stored) is not None
-    for damaged in (b"", stored[:-1], stored + b"\0", struct.pack("<qq", -1, 2), struct.pack("<qq", 1 << 60, 1 << 60)):
+    for damaged in (b"", stored[:-1], stored + b"\0", struct.pack("<qq", -1, 2), struct.pack("<qq", 1 << 60, 1 << 60),
+                    struct.pack("<qqd", 0, 1 << 62, 1.0)):  # fmt: skip
         with pytest.raises(FolderError, match="projection of the vectors is damaged"):
             load_projection(damaged)
 

@@ -186,7 +186,8 @@ def _batch_pickle(folder: Path) -> tuple[Parser, list[bytes]]:
     return lambda data: read_batch(data, "batch"), [pickle.dumps(batch, protocol) for protocol in (2, 4)]
 
 
-def _model(folder: Path) -> Path:
+def saved_model(folder: Path) -> Path:
+    """Save a small model to a folder below this one, and return where."""
     import adsh
 
     rng = np.random.default_rng(0)
@@ -202,7 +203,7 @@ def _config(folder: Path) -> tuple[Parser, list[bytes]]:
     from adsh.errors import AdshError
     from adsh.models.info import model_info
 
-    saved = _model(folder)
+    saved = saved_model(folder)
     example = (saved / "config.json").read_bytes()
 
     def read(path: Path) -> None:
@@ -219,7 +220,7 @@ def _row_numbers(folder: Path) -> tuple[Parser, list[bytes]]:
 
     import adsh
 
-    saved = _model(folder)
+    saved = saved_model(folder)
     config = json.loads((saved / "config.json").read_text())
 
     def parse(data: bytes) -> object:

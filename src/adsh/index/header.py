@@ -14,6 +14,7 @@ from ..hamming.small_vectors import Projection
 from ..utils.reading import parse_json
 
 FORMAT, FORMAT_VERSION = "adsh-index", 1
+_WIDEST = 1 << 16  # numbers of a small vector
 HEADER, PROJECTION = "about", "projection"  # the names under which an index stores them
 
 
@@ -117,7 +118,7 @@ def load_projection(stored: bytes | None) -> Projection | None:
     if stored is None:
         return None
     wide, narrow = np.frombuffer(stored, "<i8", 2).tolist() if len(stored) >= 16 else (-1, -1)
-    if min(wide, narrow) < 0 or len(stored) != 16 + 4 * (wide + wide * narrow) + 8:
+    if wide < 0 or not 0 <= narrow <= _WIDEST or len(stored) != 16 + 4 * (wide + wide * narrow) + 8:
         raise FolderError("the projection of the vectors is damaged: restore the index from a copy")
     numbers = np.frombuffer(stored, "<f4", wide + wide * narrow, 16)
     scale = float(np.frombuffer(stored, "<f8", 1, 16 + 4 * len(numbers))[0])
