@@ -170,3 +170,8 @@ def test_vocabularies_that_both_mix_strings_and_numbers_are_compared_name_by_nam
     sets = LabelSets.of([[1, "a"], ["b"], [2]])
     assert sets.names == (1, 2, "a", "b")
     assert sets.tags_in(("b", 7, 1)).tolist() == [2, -1, 0, -1]
+
+
+def test_a_table_of_no_labels_is_refused():
+    with pytest.raises(InputError, match=r"labels have shape \(3, 0\)"):
+        LabelSets.of(np.zeros((3, 0), dtype=bool))

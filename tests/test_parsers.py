@@ -42,6 +42,7 @@ def test_broken_input_is_refused_in_one_line(name):
 def test_a_message_is_one_line_whatever_it_quotes():
     for kind in (InputError, FolderError):
         assert str(kind("no field 'a\nb\u2028c': leave it out")) == "no field 'a b c': leave it out"
+    assert Problem(422, "a\nb is not known here").detail == "a b is not known here"
 
 
 @pytest.mark.parametrize(

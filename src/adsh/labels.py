@@ -293,7 +293,7 @@ def _tag_sets(items: Any, what: str, *, single: bool = True) -> list[frozenset[H
 
 
 def _multi_hot(table: NDArray[Any], what: str) -> NDArray[np.bool_]:
-    if table.ndim != 2 or table.dtype.kind not in "biuf":
+    if table.ndim != 2 or not table.shape[1] or table.dtype.kind not in "biuf":
         raise InputError(f"{what} have shape {table.shape} and type {table.dtype}: multi-hot is (n, L) of 0 and 1")
     hot = table.astype(bool)
     if table.dtype.kind != "b" and not np.array_equal(hot, table):

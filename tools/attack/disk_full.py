@@ -72,8 +72,8 @@ def _index(folder: Path, draw: random.Random) -> int:
 
 
 def _train(folder: Path, limit: int) -> subprocess.CompletedProcess[str]:
-    flags = ("x.npz", "--bits", 8, "--outer", 3, "--checkpoint-every", 1, "--out", "model", "--overwrite", "--no-report",
-             "--no-index")  # fmt: skip
+    flags = ("x.npz", "--bits", 8, "--outer", 3, "--checkpoint-every", 1, "--out", "model", "--overwrite",
+             "--no-report", "--no-index")  # fmt: skip
     return _limited(limit, "adsh", "train", *flags, folder=folder)
 
 

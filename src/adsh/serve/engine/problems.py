@@ -19,6 +19,7 @@ class Problem(Exception):
     """
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        detail = " ".join(detail.splitlines())  # whatever it quotes
         super().__init__(detail)
         self.status, self.detail, self.headers = status, detail, dict(headers or {})
 
