@@ -106,6 +106,18 @@ def test_a_worker_that_was_killed_is_replaced(start):
     assert api.post("/v1/encode", files={"image": png()}).status_code == 200
 
 
+def test_a_machine_without_room_for_a_process_is_answered_with_503(start, monkeypatch):
+    def fail(*_, **__):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    api = start()
+    monkeypatch.setattr("adsh.serve.engine.workers.subprocess.Popen", fail)
+    answer = api.post("/v1/encode", files={"image": png()})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    monkeypatch.undo()
+    assert api.post("/v1/encode", files={"image": png()}).status_code == 200
+
+
 def test_a_worker_knows_no_token(monkeypatch):
     monkeypatch.setenv("ADSH_TOKEN", "s3cret")
     monkeypatch.setenv("PGPASSWORD", "s3cret")

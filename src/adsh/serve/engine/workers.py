@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from ...errors import InputError
 from .frames import read_frame, write_frame
+from .problems import Problem
 
 _GRACE = 1.0  # seconds after which the service ends a worker that should have ended itself
 _START_SECONDS = 60.0  # that a worker may take to start
@@ -74,7 +75,7 @@ class Worker:
         if result is None:
             late = self._process.wait() in (-signal.SIGALRM, -signal.SIGKILL)
             reason = f"took longer than {seconds:g} s or too much memory" if late else "ended the process that read it"
-            raise InputError(f"the upload {reason}: save it again, and send a smaller file")
+            raise InputError(f"the upload {reason}: send a smaller one")
         if "refused" in result[0]:
             raise InputError(result[0]["refused"])
         return result
@@ -166,7 +167,11 @@ class WorkerPool:
             worker.close()
             worker = None
         if worker is None:
-            worker = Worker(self._memory)
+            try:
+                worker = Worker(self._memory)
+            except OSError as problem:
+                detail = "the server cannot start another process at present: try again"
+                raise Problem(503, detail, {"Retry-After": "5"}) from problem
         with self._lock:
             self._busy.add(worker)
         return worker

@@ -1,0 +1,39 @@
+"""The harness of `make attack`: requests are drawn by the seed and are HTTP; each attack can be run by its name."""
+
+from __future__ import annotations
+
+import random
+import sys
+from importlib import import_module
+
+import pytest
+
+pytest.importorskip("fastapi", reason="fastapi is missing: pip install 'adsh[serve]'")
+
+from tools.attack import __main__ as runner
+from tools.attack import bodies, images
+
+
+@pytest.mark.parametrize("attack", [bodies, images])
+def test_hostile_requests_are_drawn_by_the_seed_and_are_http(attack):
+    first, second = ([attack.draw(rng) for _ in range(30)] for rng in (random.Random(7), random.Random(7)))
+    assert first == second
+    for request in first:
+        head, _, body = request.partition(b"\r\n\r\n")
+        assert head.startswith((b"POST /v1/", b"PUT /v1/"))
+        if b"Content-Length: " in head:
+            assert int(head.partition(b"Content-Length: ")[2].split()[0]) == len(body)
+
+
+@pytest.mark.parametrize("name", runner.NAMES)
+def test_every_attack_has_a_summary_and_can_be_run(name):
+    attack = import_module(f"tools.attack.{name}")
+    assert attack.__doc__.splitlines()[0].endswith(".")
+    assert callable(attack.run)
+
+
+def test_an_unknown_attack_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["attack", "none"])
+    with pytest.raises(SystemExit):
+        runner.main()
+    assert "none is no attack: choose from bodies" in capsys.readouterr().err
