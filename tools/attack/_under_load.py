@@ -79,7 +79,7 @@ def compare(before: list[dict[str, Any]], during: list[dict[str, Any]]) -> dict[
         during: The rounds with.
 
     Returns:
-        The figures, and under "held" whether all were answered, within ten times the usual p99, at half the rate or more.
+        The figures, and under "held" whether all were answered, none after ten times the usual p99, at half the rate.
     """
     usual, rate = _mean(before, "per_second"), _mean(during, "per_second")
     p99, slowest = _mean(before, "p99_ms"), max(one["max_ms"] for one in during)
