@@ -34,6 +34,8 @@ def test_a_summary_counts_items_classes_label_sets_and_copies():
         "unlabelled": 1,
         "similar_rate": pytest.approx(4 / 10),
         "duplicates": 2,
+        "imbalance": 2.0,
+        "advised_bits": 16,
     }
     bare = summary(ArrayDataset(images))
     assert (bare["label_sets"], bare["unlabelled"], bare["similar_rate"]) == (0, 6, None)

@@ -96,7 +96,7 @@ def test_the_nearest_classes_are_named_and_shared_codes_first():
     assert [(pair.first, pair.second, pair.distance) for pair in pairs] == [("cat", "fox", 0), ("dog", "owl", 1)]
 
 
-def test_a_report_tells_of_new_items_and_classes(blobs, tmp_path):
+def test_a_report_includes_new_items_and_classes(blobs, tmp_path):
     points, labels = blobs
     model = adsh.ADSH(8, outer=2, progress=False).fit(points[:60], labels[:60])
     evaluation = evaluate_model(model, points[60:], labels[60:], points[:60], labels[:60])

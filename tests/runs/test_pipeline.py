@@ -10,7 +10,7 @@ import pytest
 
 import adsh
 from adsh.cli import train as train_command
-from adsh.errors import FolderError, InputError
+from adsh.errors import AdshWarning, FolderError, InputError
 from adsh.runs import pipeline
 from adsh.runs.run_dir import RunFolder
 from adsh.runs.settings import FILE_NAMES, TrainSettings
@@ -26,7 +26,7 @@ def arrays(tmp_path, blobs):
 def test_one_call_trains_evaluates_and_indexes(arrays, tmp_path, capsys):
     artifacts = adsh.train_and_index(arrays, tmp_path / "m", bits=8, outer=2, device="cpu", report=True, index=True)
     assert artifacts.report.is_file()
-    assert set(artifacts.evaluation.columns) == {"learned", "network"}
+    assert set(artifacts.evaluation.columns) == {"learned", "network", "new"}
     with adsh.open_index(artifacts.index) as index:
         assert len(index) == 300  # the database and the queries
     assert artifacts.ingested.added == 300
@@ -85,3 +85,11 @@ def test_run_toml_keeps_the_older_names_and_both_are_read(tmp_path):
     assert set(FILE_NAMES.values()) <= table.keys()
     RunFolder(tmp_path).write_run({"train": table})
     assert TrainSettings.of(tmp_path / "run.toml") == settings
+
+
+def test_classes_that_share_a_code_are_named_in_a_warning(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.arange(120) % 12
+    np.savez(tmp_path / "many.npz", features=rng.normal(size=(120, 6)).astype(np.float32), labels=labels)
+    with pytest.warns(AdshWarning, match=r"\d+ and \d+ and \d+ more pairs of classes share a code"):
+        adsh.train_and_index(tmp_path / "many.npz", tmp_path / "out", bits=3, outer=2, report=True, progress=False)

@@ -107,5 +107,5 @@ def _class_sizes(dataset: Dataset) -> str:
 
 def _words(value: Any) -> str:
     if value is None:
-        return "none, there are no labels"
-    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+        return "none: that needs labels of two classes"
+    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..config import advised_bits
 from ..labels import LabelSets
 from .dataset import Dataset
 from .duplicates import Digests, count_duplicates, digests
@@ -24,6 +25,8 @@ def summary(
     unlabelled      items without any label
     similar_rate    the share of pairs of labelled items that have a label in common; None without labels
     duplicates      items whose content is that of an earlier one
+    imbalance       how many times the items of the smallest class the largest has; None without two classes
+    advised_bits    a code length for so many label sets; None without two
 
     Args:
         dataset: what to describe.
@@ -34,14 +37,18 @@ def summary(
         The figures, and the name of the source.
     """
     labels = dataset.labels
+    sizes = np.zeros(0) if labels is None else labels.sizes[(labels.sizes > 0) & ~labels.empty]
+    several = len(sizes) > 1
     return {
         "source": dataset.name,
         "items": len(dataset),
         "classes": len(dataset.classes),
-        "label_sets": 0 if labels is None else int(((labels.sizes > 0) & ~labels.empty).sum()),
+        "label_sets": len(sizes),
         "unlabelled": len(dataset) if labels is None else int(labels.sizes[labels.empty].sum()),
         "similar_rate": None if labels is None else similar_rate(labels),
         "duplicates": count_duplicates(digests(dataset, progress) if found is None else found),
+        "imbalance": round(float(sizes.max() / sizes.min()), 1) if several else None,
+        "advised_bits": advised_bits(len(sizes)) if several else None,
     }
 
 

@@ -1,10 +1,10 @@
-"""Codes for classes, far apart, and near for classes that are alike.
+"""Codes for classes, far apart, and near for similar classes.
 
 For more classes than bits, eq. (9) gives many classes one code. Here codes are chosen for their distances first, and
 then assigned to classes:
 
     separated_codes    K codes, each as far as possible from those before it
-    assign_codes       which class gets which: maximises sum_kl A_kl v_k.v_l, A_kl how alike the classes k and l are
+    assign_codes       which class gets which: maximises sum_kl A_kl v_k.v_l, A_kl how similar the classes k and l are
 
 A query that falls between two classes is then near to both in Hamming distance.
 """
@@ -56,10 +56,10 @@ def unpacked(numbers: Indices, bits: int) -> Signs:
 
 
 def assign_codes(codes: Signs, weights: NDArray[np.float32], rng: np.random.Generator) -> Signs:
-    """Return (K, c) the codes in the order of the classes, such that classes that are alike get codes that are near.
+    """Return (K, c) the codes in the order of the classes, such that similar classes get near codes.
 
     A local search: each class in turn exchanges its code with the class for which the sum of A_kl v_k.v_l rises most,
-    of all classes or, where there are many, of those whose codes are near those of classes it is alike. An exchange
+    of all classes or, where there are many, of those whose codes are near those of classes similar to it. An exchange
     costs the same for any number of classes.
 
     Args:
@@ -71,7 +71,7 @@ def assign_codes(codes: Signs, weights: NDArray[np.float32], rng: np.random.Gene
     if count < 3:
         return codes
     V = codes.astype(np.float32)
-    alike, likeness = _alike(weights)  # (K, M) the classes most alike, and how much
+    similar, likeness = _similar_classes(weights)  # (K, M) the most similar classes, and how similar
     near = _largest_products(V)[0]  # (K, M) the codes nearest to each code
     code_of, class_of = np.arange(count), np.arange(count)
     idle = 0  # classes since the last exchange
@@ -79,13 +79,15 @@ def assign_codes(codes: Signs, weights: NDArray[np.float32], rng: np.random.Gene
         if count <= _PARTNERS:
             partners = np.arange(count)
         else:
-            partners = class_of[rng.choice(near[code_of[alike[k]]].ravel(), _PARTNERS)]
+            partners = class_of[rng.choice(near[code_of[similar[k]]].ravel(), _PARTNERS)]
         own, theirs = V[code_of[k]], V[code_of[partners]]  # (c,), (J, c)
-        around = V[code_of[alike[k]]]  # (M, c)
-        pulls = np.where(alike[k] == partners[:, None], 0.0, likeness[k])  # (J, M): the pair itself stays as far apart
+        around = V[code_of[similar[k]]]  # (M, c)
+        pulls = np.where(
+            similar[k] == partners[:, None], 0.0, likeness[k]
+        )  # (J, M): the pair itself stays as far apart
         gain = (pulls * (theirs @ around.T - around @ own)).sum(axis=1)
-        pulls = np.where(alike[partners] == k, 0.0, likeness[partners])
-        change = V[code_of[alike[partners]]] @ own - np.einsum("jmc,jc->jm", V[code_of[alike[partners]]], theirs)
+        pulls = np.where(similar[partners] == k, 0.0, likeness[partners])
+        change = V[code_of[similar[partners]]] @ own - np.einsum("jmc,jc->jm", V[code_of[similar[partners]]], theirs)
         gain += (pulls * change).sum(axis=1)
         best = int(gain.argmax())
         if gain[best] <= _LEAST_GAIN:
@@ -99,12 +101,12 @@ def assign_codes(codes: Signs, weights: NDArray[np.float32], rng: np.random.Gene
     return codes[code_of]
 
 
-def _alike(weights: NDArray[np.float32]) -> tuple[Indices, Floats]:
+def _similar_classes(weights: NDArray[np.float32]) -> tuple[Indices, Floats]:
     """Return (K, M) the classes whose weights point most nearly the same way, and exp(10 cos) of each."""
     directions = weights - weights.mean(axis=0)
     directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
-    alike, cosines = _largest_products(directions)
-    return alike, np.exp(_SHARPNESS * cosines.astype(np.float64))
+    similar, cosines = _largest_products(directions)
+    return similar, np.exp(_SHARPNESS * cosines.astype(np.float64))
 
 
 def _largest_products(vectors: NDArray[np.float32]) -> tuple[Indices, NDArray[np.float32]]:
