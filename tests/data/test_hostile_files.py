@@ -163,3 +163,12 @@ def test_annotations_of_another_shape_are_refused(tmp_path, change):
     content = {"images": [{"id": 1, "file_name": "a.jpg"}], "categories": [{"id": 1, "name": "dog"}], "annotations": []}
     (tmp_path / "instances_x2014.json").write_text(json.dumps(content | change))
     refused(open_coco, tmp_path / "instances_x2014.json")
+
+
+@pytest.mark.parametrize("name", ["features", "keys", "classes", "labels"])
+def test_a_single_value_in_place_of_an_array_is_refused(tmp_path, name):
+    arrays = {"features": np.zeros((3, 2), np.float32), "labels": np.array([0, 1, 1]), name: np.array(3)}
+    np.savez(tmp_path / "x.npz", **arrays)
+    refused(open_source, str(tmp_path / "x.npz"))
+    np.save(tmp_path / "x.npy", np.float32(3))
+    assert "single value" in refused(open_source, str(tmp_path / "x.npy"))

@@ -100,21 +100,27 @@ def open_arrays(path: Path, labels: Path | None = None) -> ArrayDataset:
         stem = path.name.removesuffix(".npy")
         if labels is None and path.with_name(f"{stem}.labels.npy").is_file():
             labels = path.with_name(f"{stem}.labels.npy")
+        items = load_npy(path)
+        if not items.ndim:
+            raise InputError(f"{path} holds a single value: give an array of items")
         return ArrayDataset(
-            load_npy(path),
+            items,
             None if labels is None else load_npy(labels),
             keys=_texts(path.with_name(f"{stem}.keys.npy")),
             classes=_class_names(labels),
             name=path.name,
         )
     arrays = Npz(path)
-    items = [name for name in _ITEMS if name in arrays]
-    if len(items) != 1:
+    found_items = [name for name in _ITEMS if name in arrays]
+    if len(found_items) != 1:
         found = ", ".join(arrays) or "nothing"
         raise InputError(f"{path} holds {found}: an .npz needs one array named features or images, and labels")
-    keys, classes = arrays.get("keys"), arrays.get("classes")
+    keys, classes, items = arrays.get("keys"), arrays.get("classes"), arrays[found_items[0]]
+    for name, array in (("keys", keys), ("classes", classes), (found_items[0], items)):
+        if array is not None and not array.ndim:
+            raise InputError(f"{path}: {name} is a single value: give an array with one an item")
     return ArrayDataset(
-        arrays[items[0]],
+        items,
         load_npy(labels) if labels is not None else arrays.get("labels"),
         keys=None if keys is None else [str(key) for key in keys],
         classes=None if classes is None else [str(name) for name in classes],
@@ -131,7 +137,7 @@ def _class_names(labels: Path | None) -> list[str] | None:
 def _texts(path: Path) -> list[str] | None:
     """Return the texts of a .npy; None where there is no such file, or it holds no texts."""
     array = load_npy(path) if path.is_file() else None
-    return None if array is None or array.dtype.kind != "U" else [str(text) for text in array]
+    return None if array is None or array.dtype.kind != "U" or array.ndim != 1 else [str(text) for text in array]
 
 
 def _channels_last(tensor: Any) -> NDArray[Any]:
