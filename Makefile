@@ -98,6 +98,7 @@ bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exp
 	$(BIN)/python benchmarks/export.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/kill.py 200 10
+	$(BIN)/python benchmarks/rare_filter.py
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/mutated_images.py
 	$(BIN)/python benchmarks/postgres.py

@@ -208,6 +208,31 @@ def kills() -> str:
     )
 
 
+def attacks() -> str:
+    """Return what each attack on indexes, models and parsers did, how often, and whether adsh held."""
+    lines = []
+    for name, result in read("attacks/storage.json").items():
+        figures = {
+            key: value for key, value in result.items() if type(value) is int and key not in ("seed", "more memory")
+        }
+        done = ", ".join(f"{value:,} {key}" for key, value in figures.items())
+        lines.append([f"`{name}`", result["attack"].rstrip("."), done, "yes" if result["held"] else "no"])
+    return table(["attack", "what is done", "figures", "held"], lines)
+
+
+def rare_filter() -> str:
+    """Return the seconds of filters that few items meet, before and after there were columns of numbers."""
+    figures = read("benchmarks/rare_filter_5000000.json")["figures"]
+    lines = []
+    for case in ("learned", "distinct"):
+        for row in figures[case]["filters"]:
+            where = json.dumps(row["where"]).replace("|", "&#124;")
+            codes = "50 codes" if case == "learned" else "all distinct"
+            before, now = f"{row['seconds before']:.1f} s", f"{row['seconds'] * 1e3:.0f} ms"
+            lines.append([f"`{where}`", codes, before, now, f"{row['times']:,}"])
+    return table(["filter", "codes", "before", "now", "times faster"], lines)
+
+
 def _seconds(value: float) -> str:
     return f"{value * 1e6:.0f} µs" if value < 1e-3 else f"{value * 1e3:.1f} ms"
 
@@ -227,5 +252,7 @@ TABLES: dict[str, Callable[[], str]] = {
         ranking,
         serve,
         kills,
+        attacks,
+        rare_filter,
     )
 }
