@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import adsh
+from adsh.errors import FolderError
 from adsh.index.embedded import index as embedded
 from tests import forked
 from tests.index.cases import keys, random_codes
@@ -140,3 +141,15 @@ def test_a_snapshot_replaced_by_another_while_all_is_read_is_no_damage(tmp_path,
 
         monkeypatch.setattr(embedded, "read_snapshot", replaced)
         assert index.verify() == []
+
+
+def test_an_index_that_another_process_is_creating_is_not_taken_for_other_files(tmp_path):
+    """Its file of commits comes first: found by two creators at once."""
+    (tmp_path / "i").mkdir()
+    (tmp_path / "i/commits").write_bytes(b"")
+    with adsh.open_index(tmp_path / "i", bits=48) as index:
+        assert len(index) == 0
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/notes.txt").write_text("mine")
+    with pytest.raises(FolderError, match="holds other files"):
+        adsh.open_index(tmp_path / "other", bits=48)

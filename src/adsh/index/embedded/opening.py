@@ -7,7 +7,7 @@ from pathlib import Path
 from ...errors import FolderError, InputError
 from ...hamming.bits import check_bits
 from ..header import HEADER, Header, no_index
-from .database import DATABASE, State
+from .database import COMMITS, DATABASE, State
 from .store import Store
 
 
@@ -29,7 +29,12 @@ def open_store(folder: Path, bits: int | None, timeout: float) -> Store:
     if not (folder / DATABASE).exists():
         if folder.exists() and not folder.is_dir():
             raise FolderError(f"{folder} is a file: an index is a folder")
-        if folder.is_dir() and any(folder.iterdir()):
+        # the file of commits is created first: by another process that creates this index, perhaps at this moment
+        if (
+            folder.is_dir()
+            and any(path.name != COMMITS for path in folder.iterdir())
+            and not (folder / DATABASE).exists()
+        ):
             advice = "" if bits is None else "; to create one, give a new or empty folder"
             raise FolderError(f"{folder} holds other files and no index: give the folder of one{advice}")
         if bits is None:
