@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import struct
 import zlib
 
@@ -47,15 +48,15 @@ def gif_comment(blocks: int) -> bytes:
 BOMBS = {
     "jpeg, Exif segments": exif_bomb(5000),
     "jpeg, comments": exif_bomb(5000).replace(b"\xff\xe1", b"\xff\xfe"),
-    "jpeg, large Exif": exif_bomb(70, b"Exif\0\0" + b"x" * 65_000),
-    "jpeg, padding": saved("JPEG")[:2] + b"\xff" * 5_000_000 + saved("JPEG")[2:],
+    "jpeg, large Exif": exif_bomb(140, b"Exif\0\0" + b"x" * 65_000),
+    "jpeg, padding": saved("JPEG")[:2] + b"\xff" * 9_000_000 + saved("JPEG")[2:],
     "jpeg, junk": saved("JPEG")[:2] + b"\xff\0" * 2_000 + saved("JPEG")[2:],
-    "jpeg, zeros": saved("JPEG")[:20] + b"\0" * 5_000_000 + saved("JPEG")[20:],
+    "jpeg, zeros": saved("JPEG")[:20] + b"\0" * 9_000_000 + saved("JPEG")[20:],
     "png, empty chunks": png_of_chunks(chunk(b"tEXt", b"a\0b") * 2000),
-    "png, large text": png_of_chunks(chunk(b"tEXt", b"a\0" + b"b" * 5_000_000)),
+    "png, large text": png_of_chunks(chunk(b"tEXt", b"a\0" + b"b" * 9_000_000)),
     "png, pixels in pieces": png_of_chunks(chunk(b"IDAT") * 70_000),
     "gif, comment": gif_comment(20_000),
-    "webp, chunks": saved("WEBP")[:12] + b"none\0\0\0\0" * 2000 + saved("WEBP")[12:],
+    "webp, chunks": b"RIFF" + struct.pack("<I", 1 << 20) + b"WEBP" + b"none\0\0\0\0" * 2000 + saved("WEBP")[12:],
 }
 
 
@@ -75,6 +76,26 @@ def test_real_files_are_not_refused():
     check_structure(gif_comment(2_000), "the image")
     frames = [Image.new("RGB", (8, 8), (at % 256, at // 256, 0)) for at in range(1100)]
     check_structure(saved("GIF", save_all=True, append_images=frames), "the image")
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
+def test_what_follows_an_image_is_not_looked_at(kind):
+    film = random.Random(0).randbytes(9_000_000)  # phones append one to a photograph; FF DA is in it 130 times
+    for tail in (film, b"a text that somebody appended to the file"):
+        check_structure(saved(kind) + tail, "the image")
+    thumbnails = saved("JPEG", progressive=True) + saved("JPEG") * 60
+    check_structure(thumbnails, "the image")
+
+
+def test_scans_are_counted_up_to_the_end_of_the_image():
+    data = saved("JPEG", progressive=True)
+    scan = data[data.index(b"\xff\xda") : -2]
+    check_structure(data[:-2] + scan * 3 + data[-2:], "the image")
+    with pytest.raises(InputError, match="more than 100 scans"):
+        check_structure(data[:-2] + scan * 101 + data[-2:], "the image")
+    table = b"\xff\xc4\0\2"
+    with pytest.raises(InputError, match="more than 2,000 scans and tables"):
+        check_structure(data[:-2] + table * 3000 + data[-2:], "the image")
 
 
 @pytest.mark.parametrize("cut", [0, 1, 3, 5, 11, 12, 13, 20, 40])

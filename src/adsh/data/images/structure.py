@@ -14,14 +14,16 @@ from collections.abc import Iterator
 from ...errors import InputError
 
 MOST_PIECES = 1024  # segments or chunks of metadata
-MOST_METADATA = 4 << 20  # bytes in them
+MOST_METADATA = 8 << 20  # bytes in them: cameras that store depth or sound have several million
 _MOST_BLOCKS = 1 << 14  # of a GIF, 255 bytes each at most
 _MOST_PIXEL_PIECES = 1 << 16  # of a PNG, whose pixels lie in chunks too
 _MOST_SCANS = 100  # of a JPEG: each goes over all pixels, and a small file can have thousands
+_MOST_LATER_PIECES = 2000  # of a JPEG from its first scan on: scans, and the tables between them
 
 _PNG, _GIF, _JPEG = b"\x89PNG\r\n\x1a\n", (b"GIF87a", b"GIF89a"), b"\xff\xd8\xff"
 _BARE = {0x00, 0x01, *range(0xD0, 0xDA)}  # JPEG: the bytes after 0xFF that no length follows
 _JUNK = re.compile(rb"[^\xff]+|\xff+(?=\xff)")  # JPEG: bytes between segments, which Pillow skips one by one
+_SCAN, _END, _MARKER = 0xDA, 0xD9, re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # JPEG: a marker among the pixels
 _FRAME_CHUNKS = (b"IDAT", b"fdAT", b"fcTL")  # PNG
 
 
@@ -36,8 +38,6 @@ def check_structure(data: bytes, called: str) -> None:
         InputError: it has; nothing of it was decoded.
     """
     if data.startswith(_JPEG):
-        if data.count(b"\xff\xda") > _MOST_SCANS:
-            raise InputError(f"{called} is a JPEG of more than {_MOST_SCANS} scans: save it again")
         pieces, most = _jpeg_segments(data), MOST_PIECES
     elif data.startswith(_PNG):
         pieces, most = _png_chunks(data, called), MOST_PIECES
@@ -53,6 +53,28 @@ def check_structure(data: bytes, called: str) -> None:
         if count > most or total > MOST_METADATA:
             limit = f"{most:,} pieces" if count > most else f"{MOST_METADATA:,} bytes"
             raise InputError(f"{called} has more than {limit} of metadata: save it again without")
+    if data.startswith(_JPEG):
+        _check_scans(data, 2 + total, called)
+
+
+def _check_scans(data: bytes, at: int, called: str) -> None:
+    """Raise if a JPEG has more scans than real ones do. What follows its end, such as a film, is not looked at.
+
+    Args:
+        data: the file.
+        at: where its first scan starts.
+        called: what the error calls it.
+    """
+    scans = 0
+    for _ in range(_MOST_LATER_PIECES):
+        marker = _MARKER.search(data, at)
+        if marker is None or data[marker.start() + 1] == _END:
+            return
+        scans += data[marker.start() + 1] == _SCAN
+        if scans > _MOST_SCANS:
+            raise InputError(f"{called} is a JPEG of more than {_MOST_SCANS} scans: save it again")
+        at = marker.end() + int.from_bytes(data[marker.end() : marker.end() + 2], "big")
+    raise InputError(f"{called} is a JPEG of more than {_MOST_LATER_PIECES:,} scans and tables: save it again")
 
 
 def _jpeg_segments(data: bytes) -> Iterator[int]:
@@ -75,10 +97,13 @@ def _png_chunks(data: bytes, called: str) -> Iterator[int]:
     at, pixels = len(_PNG), 0
     while at + 8 <= len(data):
         size, name = struct.unpack_from(">I4s", data, at)
-        at += 12 + size
+        if name == b"IEND":
+            return  # whatever follows is no part of the image
         if name not in _FRAME_CHUNKS:
-            yield size
+            yield min(size, len(data) - at)  # a file may be cut short
+            at += 12 + size
             continue
+        at += 12 + size
         pixels += 1
         if pixels > _MOST_PIXEL_PIECES:
             raise InputError(f"{called} has its pixels in more than {_MOST_PIXEL_PIECES:,} pieces: save it again")
@@ -103,9 +128,9 @@ def _gif_blocks(data: bytes) -> Iterator[int]:
 
 def _riff_chunks(data: bytes) -> Iterator[int]:
     """Yield the length of each chunk of a WebP file, those of frames left out."""
-    at = 12
-    while at + 8 <= len(data):
+    at, end = 12, min(len(data), 8 + int.from_bytes(data[4:8], "little"))  # what follows is no part of the image
+    while at + 8 <= end:
         name, size = struct.unpack_from("<4sI", data, at)
-        at += 8 + size + size % 2
         if name not in (b"VP8 ", b"VP8L", b"ANMF", b"ALPH"):
-            yield size
+            yield min(size, end - at)  # a file may be cut short
+        at += 8 + size + size % 2
