@@ -77,6 +77,34 @@ def test_a_rare_number_is_found_without_parsing_all_metadata(index, where, expec
     assert len(calls) < N / 20
 
 
+def accepted(metadata, where):
+    """Return the positions of the items that a filter accepts."""
+    column = TextColumn.of([json.dumps(one, separators=(",", ":")).encode() for one in metadata])
+    results = FilterResults(Filter(where), column, NumberColumns(column))
+    return np.flatnonzero(results.accepted(np.arange(len(metadata)))).tolist()
+
+
+def test_a_number_after_many_texts_is_found_without_parsing_all_metadata(monkeypatch):
+    texts = {f"text {i:02}": "t" for i in range(20)}
+    calls = count_parsed(monkeypatch)
+    assert accepted([texts | {"year": i} for i in range(1000)], {"year": 777}) == [777]
+    assert len(calls) < 50
+
+
+def test_a_number_that_later_items_lack_or_have_among_many_texts_stays_decided(monkeypatch):
+    texts = {f"text {i:03}": "t" for i in range(300)}
+    blocks = [{"year": i} for i in range(8192)], [texts | {"year": i} for i in range(90)]
+    calls = count_parsed(monkeypatch)
+    assert accepted([*blocks[0], *blocks[1]], {"year": 77}) == [77, 8192 + 77]
+    assert accepted([*blocks[0], *[{"kind": "t"}] * 90], {"year": 77}) == [77]
+    assert len(calls) < 50
+
+
+def test_no_more_than_16_numbers_get_a_column():
+    texts = [json.dumps({f"n{i:02}": i for i in range(40)}).encode()] * 3
+    assert list(NumberColumns(TextColumn.of(texts)).columns()) == [f"n{i:02}" for i in range(16)]
+
+
 def test_a_rare_text_or_field_is_found_without_parsing_all_metadata(index, monkeypatch):
     index.add(["one", "two"], random_codes(2), [{"kind": "r\u00e4re"}, {"other": [1, 2]}])
     index.compact()

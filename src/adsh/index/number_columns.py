@@ -22,7 +22,8 @@ from .text_column import TextColumn
 
 Bools = NDArray[np.bool_]
 
-_FIELDS = 16  # columns at most: those of the fields that most items have
+_FIELDS = 16  # columns at most: those of the fields with numbers that most items have
+_NAMES = 256  # fields that are looked through for numbers, from the most frequent on
 _LEAST_SHARE = 16  # a field that fewer than 1/16 of the items have gets no column: its name is rare, and searched for
 _AT_A_TIME, _BLOCK = 1 << 13, 1 << 22  # items, bytes: other threads wait no longer
 _EXACT = float(1 << 53)  # up to this, integers and floats compare in NumPy as they do in Python
@@ -96,14 +97,15 @@ class NumberColumns:
             items = json.loads(f"[{','.join([text or '{}' for text in texts])}]")
         except RecursionError:  # nested as deeply as can be stored: these items stay open
             return
-        fields = Counter(chain.from_iterable(items)).most_common(_FIELDS)
-        for name, count in fields:
-            known = name in self._pieces
-            if not known and (len(self._pieces) == _FIELDS or count * _LEAST_SHARE < len(items)):
-                continue
-            column = _column([item.get(name, _MISSING) for item in items])
-            if known or (column.kinds == _NUMBER).any():
-                self._pieces.setdefault(name, []).append((start, column))
+        for name, pieces in self._pieces.items():
+            pieces.append((start, _column([item.get(name, _MISSING) for item in items])))
+        for name, count in Counter(chain.from_iterable(items)).most_common(_NAMES):
+            if len(self._pieces) == _FIELDS or count * _LEAST_SHARE < len(items):
+                break
+            if name not in self._pieces:
+                column = _column([item.get(name, _MISSING) for item in items])
+                if (column.kinds == _NUMBER).any():
+                    self._pieces[name] = [(start, column)]
 
 
 def columns_from_arrays(arrays: dict[str, NDArray[Any]]) -> dict[str, NumberColumn] | None:
