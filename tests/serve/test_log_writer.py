@@ -70,3 +70,31 @@ def test_lines_hold_no_secret_and_nothing_a_terminal_acts_on(pipe):
     assert not any((byte < 32 and byte != 10) or byte == 127 for byte in data)
     assert b"\xc2\x9b" not in data
     assert json.loads(data)["path"] == "/\x1b[2J\x9b2J\x7f é"
+
+
+@pytest.mark.parametrize("secret", ['a"b\\c', "0"])
+def test_a_secret_is_replaced_in_texts_alone_whatever_its_characters(pipe, secret):
+    reader, writer = pipe
+    nested = [{"k0": f"at {secret}", "n": 100}]
+    LogWriter(writer, secrets=[secret])({"text": f"<{secret}>", "quoted": repr(secret), "ms": 20.5, "nested": nested})
+    line = json.loads(os.read(reader, 1 << 16))
+    assert (line["text"], line["quoted"], line["ms"]) == ("<…>", "'…'", 20.5)
+    assert line["nested"] == [{"k0": "at …", "n": 100}]
+    assert "…" not in line["time"]
+
+
+def test_the_token_is_among_the_secrets_of_the_log(monkeypatch, tmp_path):
+    from adsh.serve import run
+
+    class Stop(Exception):
+        pass
+
+    def write(secrets):
+        seen.extend(secrets)
+        raise Stop
+
+    seen: list[str] = []
+    monkeypatch.setattr(run, "LogWriter", write)
+    with pytest.raises(Stop):
+        run.serve(None, run.Settings(tmp_path, "postgresql://me:pass@host/db", token="t0ken"), None)
+    assert seen == ["pass", "t0ken"]

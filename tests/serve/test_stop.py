@@ -60,6 +60,33 @@ def test_a_stop_keeps_its_bound_though_work_is_stuck(artifacts, tmp_path, how):
     assert time.monotonic() - started < 10
 
 
+@pytest.mark.parametrize("forced", [False, True])
+def test_a_server_that_stopped_does_not_end_its_caller_later(monkeypatch, forced):
+    """But a forced exit waits for no thread, and Python itself waits for those that are stuck."""
+    from adsh.serve import run
+
+    clocks = []
+    monkeypatch.setattr(run.faulthandler, "dump_traceback_later", lambda *_, **__: clocks.append("set"))
+    monkeypatch.setattr(run.faulthandler, "cancel_dump_traceback_later", lambda: clocks.append("cancelled"))
+
+    def stopped(server, sockets=None):
+        server.handle_exit(signal.SIGTERM, None)
+        server.force_exit = forced
+        raise KeyboardInterrupt  # the signal again, as uvicorn does at its end
+
+    monkeypatch.setattr(run.uvicorn.Server, "run", stopped)
+    server = run._Server(run.uvicorn.Config(None), 600, print)
+    with pytest.raises(KeyboardInterrupt):
+        server.run()
+    timers = [one for one in threading.enumerate() if getattr(one, "function", None) == server._give_up]
+    for one in timers:
+        one.join(0 if forced else 5)
+    left = sum(one.is_alive() for one in timers)
+    server._cancel_end()
+    assert left == forced
+    assert clocks[: 2 - forced] == ["set", "cancelled"][: 2 - forced]
+
+
 def test_a_killed_service_leaves_no_worker_behind(artifacts, tmp_path):
     server = Process(artifacts.model, artifacts.index, log=tmp_path / "log.jsonl")
     with Client(server.url) as client:

@@ -121,7 +121,8 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
         settings: What it was opened with.
         listening: The socket of `listen`.
     """
-    write = LogWriter(secrets=secrets_of(settings.index) if is_address(settings.index) else ())
+    secrets = secrets_of(settings.index) if is_address(settings.index) else []
+    write = LogWriter(secrets=[*secrets, settings.token] if settings.token else secrets)
     app = create_app(
         service,
         token=settings.token,
@@ -167,7 +168,17 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._write = write
         self._seconds, self._ends = seconds, False
+        self._timer = threading.Timer(seconds - _REPORT_SECONDS, self._give_up)
+        self._timer.daemon = True
         self._nowhere = open(os.devnull, "wb")  # noqa: SIM115  # a log that nobody reads would block
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer requests until a signal; the caller goes on afterwards."""
+        try:
+            super().run(sockets)
+        finally:
+            if not self.force_exit:  # after which threads may be stuck, and Python waits for them at its end
+                self._cancel_end()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop, and set the clock that ends the process."""
@@ -176,9 +187,14 @@ class _Server(uvicorn.Server):
             self._ends = True
             # In C: it needs neither the event loop nor the interpreter's lock, which what is stuck may hold.
             faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._nowhere)
-            timer = threading.Timer(self._seconds - _REPORT_SECONDS, self._give_up)
-            timer.daemon = True
-            timer.start()
+            self._timer.start()
+
+    def _cancel_end(self) -> None:
+        """Stop the clock that ends the process."""
+        if self._ends:
+            self._timer.cancel()
+            faulthandler.cancel_dump_traceback_later()
+        self._nowhere.close()
 
     def _give_up(self) -> None:
         text = f"stopped after {self._seconds:g} s with work unfinished: raise --stop-seconds if it should be finished"

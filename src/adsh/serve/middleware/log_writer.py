@@ -5,6 +5,7 @@ Lines that cannot be written at once are kept, up to a limit; more are dropped a
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -28,11 +29,11 @@ class LogWriter:
 
     Args:
         number: The file's number; standard error by default.
-        secrets: Texts that are replaced wherever they occur.
+        secrets: Texts that are replaced in every value that is a text, also where they occur quoted.
     """
 
     def __init__(self, number: int = 2, secrets: Iterable[str] = ()) -> None:
-        self._number, self._secrets = number, list(secrets)
+        self._number, self._secrets = number, _with_quoted(secrets)
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes, self._unreported = 0, 0
         self._lock = threading.Lock()
@@ -51,10 +52,20 @@ class LogWriter:
 
     def _line(self, values: dict[str, Any]) -> bytes:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
-        line = orjson.dumps({"time": f"{stamp}Z", **values}, default=str)
         if self._secrets:
-            line = without_secrets(line.decode(), self._secrets).encode()
+            values = {name: self._redacted(value) for name, value in values.items()}
+        line = orjson.dumps({"time": f"{stamp}Z", **values}, default=str)
         return _CONTROL.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), line) + b"\n"
+
+    def _redacted(self, value: Any) -> Any:
+        """Return a value without secrets in its texts; keys, numbers and the structure stay."""
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, dict):
+            return {name: self._redacted(one) for name, one in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._redacted(one) for one in value]
+        return without_secrets(str(value), self._secrets)
 
     def _keep(self, line: bytes) -> None:
         if self._waiting_bytes + len(line) > _KEPT:
@@ -83,3 +94,9 @@ class LogWriter:
 
     def _is_ready(self) -> bool:
         return self._poll is None or bool(self._poll.poll(0))
+
+
+def _with_quoted(secrets: Iterable[str]) -> list[str]:
+    """Return the secrets, and as Python and JSON write them in quotes, the longest first."""
+    forms = {form for one in secrets for form in (one, repr(one)[1:-1], json.dumps(one)[1:-1])}
+    return sorted(forms - {""}, key=len, reverse=True)
