@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import shutil
 import socket
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,6 +115,25 @@ def test_an_index_that_was_moved_away_takes_no_writes(api):
     assert "was moved, replaced or removed" in answer.json()["detail"]
     assert api.get("/readyz").status_code == 503
     assert api.post("/v1/search", json={"code": CODE}).status_code == 200  # what was opened can still be searched
+
+
+def test_a_read_only_index_stays_ready_while_others_write_it(start, monkeypatch):
+    really_open = os.open
+
+    def refuse_writing(path, flags, *more, **options):
+        if Path(path).name == "commits" and flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return really_open(path, flags, *more, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse_writing)
+        api = start()
+    assert api.service.index.read_only
+    log = api.index_folder / "index.db-wal"
+    log.touch()  # as a writer elsewhere does, and deletes it at its end
+    assert api.get("/readyz").status_code == 200
+    log.unlink()
+    assert api.get("/readyz").status_code == 200
 
 
 def test_another_method_is_reported_apart_from_nothing_there(api):

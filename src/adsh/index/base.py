@@ -252,6 +252,11 @@ class Index(ABC):
         """Return the device and inode of the index's file, (0, 0) if it was deleted; None for one on a server."""
         return None
 
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened in a folder where nothing can be written: it can be searched, but not changed."""
+        return False
+
     @abstractmethod
     def close(self) -> None:
         """Close this handle. What was added stays."""

@@ -253,6 +253,11 @@ class EmbeddedIndex(Index):
             return (0, 0)
         return found.st_dev, found.st_ino
 
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written to its folder: it can be searched, but not changed."""
+        return self._store.read_only
+
     def close(self) -> None:
         """Close this handle. What was added stays."""
         with self._writing, self._view.lock:

@@ -126,8 +126,11 @@ class Service:
             raise Problem(503, "the index's folder was moved, replaced or removed: start the service again")
 
     def _read_log_id(self) -> int | None:
-        """Return the inode of the log of an index in a folder; None where there is none."""
-        if self.index.folder is None:
+        """Return the inode of the log that this service writes; None where there is none.
+
+        The log of a read-only index is its writer's, who creates and deletes it.
+        """
+        if self.index.folder is None or self.index.read_only:
             return None
         try:
             return (self.index.folder / f"{DATABASE}-wal").stat().st_ino
