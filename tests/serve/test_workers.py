@@ -101,7 +101,7 @@ def test_a_worker_that_was_killed_is_replaced(start):
     api = start()
     pool = api.service.encode_image._decoders
     assert api.post("/v1/encode", files={"image": png()}).status_code == 200
-    pool._idle[0].kill()
+    pool._idle[0]._process.kill()
     pool._idle[0]._process.wait()
     assert api.post("/v1/encode", files={"image": png()}).status_code == 200
 

@@ -99,10 +99,6 @@ class Worker:
             self.close()
         return answer
 
-    def kill(self) -> None:
-        """End the process now; whoever waits for it gets an error."""
-        self._process.kill()
-
     def close(self) -> None:
         """End the process and wait for it."""
         for pipe in (self._process.stdin, self._process.stdout):
@@ -131,9 +127,7 @@ class WorkerPool:
         self._memory, self._seconds = memory, seconds
         self._threads = ThreadPoolExecutor(size, thread_name_prefix=f"adsh-{what}")
         self._idle: list[Worker] = []
-        self._busy: set[Worker] = set()
         self._lock = threading.Lock()
-        self._closed = False
 
     async def __call__(self, job: str, options: dict[str, Any], payload: bytes) -> Result:
         """Do a job in one of the workers."""
@@ -152,12 +146,10 @@ class WorkerPool:
         try:
             return use(worker)
         finally:
-            with self._lock:
-                self._busy.discard(worker)
-                keep = worker.alive and not self._closed
-                if keep:
+            if worker.alive:
+                with self._lock:
                     self._idle.append(worker)
-            if not keep:
+            else:
                 worker.close()
 
     def _take(self) -> Worker:
@@ -172,20 +164,10 @@ class WorkerPool:
             except OSError as problem:
                 detail = "the server cannot start another process at present: try again"
                 raise Problem(503, detail, {"Retry-After": "5"}) from problem
-        with self._lock:
-            self._busy.add(worker)
         return worker
-
-    def kill(self) -> None:
-        """End all workers now: what they are doing fails."""
-        with self._lock:
-            self._closed = True
-            for worker in (*self._busy, *self._idle):
-                worker.kill()
 
     def close(self) -> None:
         """Finish the jobs that were accepted, then end the workers."""
         self._threads.shutdown()
-        self._closed = True
         while self._idle:
             self._idle.pop().close()
