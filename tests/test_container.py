@@ -64,11 +64,12 @@ def test_compose_bounds_memory_processes_and_uploads():
         assert limit in compose
     size = int(re.search(r"/tmp:size=(\d+)m", compose)[1]) << 20
     assert size >= 2 * Limits.max_bodies
+    assert int(re.search(r"pids_limit: (\d+)", compose)[1]) >= 1024
     assert Limits.max_seconds + 5 < 40
 
 
 def test_compose_runs_as_whoever_owns_the_index():
-    """Opening an index needs to write to it, and what the host's user built is not user 10001's."""
+    """Adding to an index needs to write to it, and what the host's user built is not user 10001's."""
     compose = (ROOT / "compose.yaml").read_text(encoding="utf-8")
     assert 'user: "${ADSH_USER:-10001:10001}"' in compose
     page = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
