@@ -12,6 +12,9 @@ pytest.importorskip("fastapi", reason="fastapi is missing: pip install 'adsh[ser
 
 from tools.attack import __main__ as runner
 from tools.attack import bodies, images
+from tools.attack._under_load import damage_after
+
+import adsh
 
 
 @pytest.mark.parametrize("attack", [bodies, images])
@@ -23,6 +26,15 @@ def test_hostile_requests_are_drawn_by_the_seed_and_are_http(attack):
         assert head.startswith((b"POST /v1/", b"PUT /v1/"))
         if b"Content-Length: " in head:
             assert int(head.partition(b"Content-Length: ")[2].split()[0]) == len(body)
+
+
+def test_a_failure_in_the_log_is_damage(tmp_path):
+    adsh.open_index(tmp_path / "index", bits=24).close()
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"level":"info","status":503}\n')
+    assert damage_after(tmp_path / "index", log) == {"failures": [], "index_problems": []}
+    log.write_text('{"level":"error","text":"x"}\n')
+    assert damage_after(tmp_path / "index", log)["failures"] == ['{"level":"error","text":"x"}']
 
 
 @pytest.mark.parametrize("name", runner.NAMES)

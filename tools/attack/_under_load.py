@@ -9,6 +9,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import adsh
@@ -53,22 +54,28 @@ def attack(settings: Settings, draw: Draw, *flags: str) -> dict[str, Any]:
         alive = server.process.poll() is None
         took = server.stop(seconds=60)
         grown = server.peak_memory - server.start_memory
-    with adsh.open_index(index) as opened:
-        problems = opened.verify()
-    failures = [line for line in (settings.folder / "log.jsonl").read_text().splitlines() if '"level":"error"' in line]
+    damage = damage_after(index, settings.folder / "log.jsonl")
     figures = compare(before, during)
-    held = alive and not problems and not failures and grown <= MAX_MEMORY and figures.pop("held")
+    held = figures.pop("held") and alive and not any(damage.values()) and grown <= MAX_MEMORY
     return {
         "held": held,
+        "requested": settings.count,
+        "complete": sent["requests"] >= settings.count,  # otherwise held for as many as were sent
         "sent": sent,
         **figures,
         "memory_start_mib": server.start_memory >> 20,
         "memory_grown_mib": grown >> 20,
         "stop_seconds": round(took, 2),
-        "failures": failures[:3],
-        "index_problems": problems,
+        **damage,
         "rounds": [[one, other] for one, other in zip(before, during, strict=True)],
     }
+
+
+def damage_after(index: Path, log: Path) -> dict[str, list[str]]:
+    """Return the first failures in a service's log, and what is wrong with its index; nothing if all is well."""
+    failures = [line for line in log.read_text().splitlines() if '"level":"error"' in line]
+    with adsh.open_index(index) as opened:
+        return {"failures": failures[:3], "index_problems": opened.verify()}
 
 
 def compare(before: list[dict[str, Any]], during: list[dict[str, Any]]) -> dict[str, Any]:

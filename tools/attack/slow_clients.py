@@ -11,7 +11,7 @@ from typing import Any
 from . import _clients
 from ._server import Server, create
 from ._settings import Settings
-from ._under_load import BEFORE_SECONDS, CLIENTS, MAX_MEMORY, compare
+from ._under_load import BEFORE_SECONDS, CLIENTS, MAX_MEMORY, compare, damage_after
 
 _UPLOADS, _HEADS, _READERS = 250, 300, 100
 _ROUND = 40.0  # seconds: longer than a request may take
@@ -31,13 +31,15 @@ def run(settings: Settings) -> dict[str, Any]:
             attack.join()
         grown = server.peak_memory - server.start_memory
         took = server.stop(seconds=60)
+    damage = damage_after(index, settings.folder / "log.jsonl")
     figures = compare(before, during)
     return {
         **figures,
-        "held": figures["held"] and grown <= MAX_MEMORY,
+        "held": figures["held"] and not any(damage.values()) and grown <= MAX_MEMORY,
         "connections": len(during) * (_UPLOADS + _HEADS + _READERS),
         "memory_grown_mib": grown >> 20,
         "stop_seconds": round(took, 2),
+        **damage,
     }
 
 
