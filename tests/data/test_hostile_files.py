@@ -99,11 +99,21 @@ def test_arrays_larger_than_the_free_memory_are_refused_before_they_take_it(tmp_
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_an_array_that_declares_more_than_it_holds_is_refused(tmp_path, compression):
-    header = "{'descr': '<i8', 'fortran_order': False, 'shape': (100000000000,), }"
-    head = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + header.ljust(117).encode() + b"\n"
-    with zipfile.ZipFile(tmp_path / "x.npz", "w", compression) as archive:
-        archive.writestr("features.npy", head + bytes(64))
+    write_array(tmp_path / "x.npz", 100_000_000_000, compression)
     assert "declares more numbers than it holds" in refused(open_source, str(tmp_path / "x.npz"))
+
+
+def test_an_array_in_place_ends_where_its_part_of_the_archive_does(tmp_path):
+    write_array(tmp_path / "x.npz", 9)  # one more than the bytes after its header have room for
+    assert "declares more numbers than it holds" in refused(open_source, str(tmp_path / "x.npz"))
+
+
+def write_array(path, count, compression=zipfile.ZIP_STORED):
+    """An archive with one array of 8 numbers that declares `count`."""
+    header = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({count},), }}"
+    head = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + header.ljust(117).encode() + b"\n"
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr("features.npy", head + bytes(64))
 
 
 def test_a_batch_whose_keys_are_nested_is_refused():

@@ -81,6 +81,7 @@ class Npz(Mapping[str, NDArray[Any]]):
         with self.path.open("rb") as file:
             file.seek(member.header_offset + 26)
             file.seek(sum(struct.unpack("<HH", file.read(4))), 1)
+            end = file.tell() + member.file_size
             version = npy.read_magic(file)
             header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
             if header is None:
@@ -89,7 +90,7 @@ class Npz(Mapping[str, NDArray[Any]]):
             if dtype.hasobject or not math.prod(shape):
                 return None  # read_array says what is wrong, or gives the empty array
             start = file.tell()
-            if start + math.prod(shape) * dtype.itemsize > start + member.file_size:
+            if start + math.prod(shape) * dtype.itemsize > end:
                 raise ValueError("it declares more numbers than it holds")
             return np.memmap(self.path, dtype, "r", start, shape, "F" if fortran else "C")
 
