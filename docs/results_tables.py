@@ -10,6 +10,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parent.parent / "results"
 BITS = (12, 24, 32, 48)
+_COLUMNS = ("learned", "network", "new")
 
 
 def read(name: str) -> Any:
@@ -220,6 +221,50 @@ def attacks() -> str:
     return table(["attack", "what is done", "figures", "held"], lines)
 
 
+def attacks_on_the_service() -> str:
+    """Return what others noticed while the service was attacked."""
+    lines = []
+    for name, result in read("attacks/service.json").items():
+        sent = result.get("sent", {}).get("requests") or result.get("connections") or result.get("hostile_requests")
+        rate = result.get("rate", result.get("worst_rate"))
+        slowest = result.get("slowest_by_usual_p99")
+        lines.append(
+            [
+                f"`{name}`", "–" if sent is None else f"{sent:,}", "–" if rate is None else f"{rate:.2f}",
+                "–" if slowest is None else f"{slowest:.1f}",
+                f"{result['memory_grown_mib']} MiB" if "memory_grown_mib" in result else "–",
+                f"{result.get('longest_seconds', result.get('stop_seconds'))} s", "yes" if result["held"] else "no",
+            ]
+        )  # fmt: skip
+    headings = ["attack", "sent", "rate kept", "slowest, in usual p99", "more memory", "a stop took", "held"]
+    return table(headings, lines)
+
+
+def many_classes() -> str:
+    """Return MAP of learned codes, trained items and new items where classes are many or unequal."""
+    lines = (RESULTS / "benchmarks/many_classes.jsonl").read_text(encoding="utf-8").splitlines()
+    groups: dict[tuple[str, int], dict[str, list[Any]]] = {}
+    for line in lines:
+        row = json.loads(line)
+        groups.setdefault((row["data"], row["bits"]), {}).setdefault(row["method"], []).append(row)
+    methods = {"adsh": "ADSH", "adsh-bits": "with a head of bits", "classifier_d": "classifier-D", "sdh_d": "SDH-D"}
+    shown = []
+    for (data, bits), by_method in sorted(groups.items()):
+        splits = {len(by_method.get(method, [])) for method in methods}
+        cells = [
+            " / ".join(_share(statistics.fmean(row[column]["map"] for row in by_method[method])) for column in _COLUMNS)
+            if by_method.get(method)
+            else "–"
+            for method in methods
+        ]
+        shown.append([data, bits, *cells, "–".join(str(count) for count in sorted({min(splits), max(splits)}))])
+    return table(["data", "bits", *methods.values(), "splits"], shown)
+
+
+def _share(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
 def rare_filter() -> str:
     """Return the seconds of filters that few items meet, before and after there were columns of numbers."""
     figures = read("benchmarks/rare_filter_5000000.json")["figures"]
@@ -253,6 +298,8 @@ TABLES: dict[str, Callable[[], str]] = {
         serve,
         kills,
         attacks,
+        attacks_on_the_service,
+        many_classes,
         rare_filter,
     )
 }
