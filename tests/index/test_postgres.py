@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -172,25 +173,17 @@ def test_metadata_that_postgresql_cannot_hold_is_refused_whole(uri):
 def test_writers_at_once_keep_the_counts_right(uri):
     codes = random_codes(600, distinct=5)
     adsh.open_index(uri, bits=48).close()
-    problems = []
 
     def work(number):
-        try:
-            with adsh.open_index(uri, timeout=60) as index:
-                for start in range(0, 600, 60):
-                    some = slice(start, start + 60)
-                    index.add(keys(60, start), np.roll(codes, number, axis=0)[some])  # the same keys, other codes
-                    index.remove(keys(5, start + number))
-                    assert len(index.search(codes[:1], k=10)[0]) == 10
-        except Exception as problem:
-            problems.append(problem)
+        with adsh.open_index(uri, timeout=60) as index:
+            for start in range(0, 600, 60):
+                some = slice(start, start + 60)
+                index.add(keys(60, start), np.roll(codes, number, axis=0)[some])  # the same keys, other codes
+                index.remove(keys(5, start + number))
+                assert len(index.search(codes[:1], k=10)[0]) == 10
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))  # raises what a writer raised
     with adsh.open_index(uri) as index:
         assert index.verify() == []
         assert len(index) == len(index.keys())
@@ -202,23 +195,15 @@ def test_writers_at_once_are_safe_whatever_the_servers_default_isolation(uri, le
     location = f"{uri}&options={default}"
     codes = random_codes(400)  # no two writers update the same row, so nothing fails
     adsh.open_index(location, bits=48).close()
-    problems = []
 
     def work(number):
-        try:
-            with adsh.open_index(location, timeout=60) as index:
-                for start in range(0, 100, 10):
-                    own = slice(100 * number + start, 100 * number + start + 10)
-                    index.add(keys(400)[own], codes[own])
-        except Exception as problem:
-            problems.append(problem)
+        with adsh.open_index(location, timeout=60) as index:
+            for start in range(0, 100, 10):
+                own = slice(100 * number + start, 100 * number + start + 10)
+                index.add(keys(400)[own], codes[own])
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))  # raises what a writer raised
     with adsh.open_index(location) as index:
         assert index.verify() == []
         assert sum(map(len, index.batches(7))) == 400

@@ -4,7 +4,7 @@ An evaluation has a column for each coding of the database:
 
 learned   the codes as learned (V): a labelled database, which is ADSH's setting
 network   codes by the network, of the items that it was trained on
-hashed    codes by the hash function of a method that has no network, of the items that it has seen
+hashed    codes by the hash function of a method that has no network
 new       codes as of a query, of items that no training saw: the queries, each searched among the others
 """
 
@@ -33,7 +33,7 @@ LEARNED, NETWORK, HASHED, NEW = "learned", "network", "hashed", "new"
 COLUMNS = {
     LEARNED: "codes as learned",
     NETWORK: "trained items, by the network",
-    HASHED: "trained items, by the hash function",
+    HASHED: "database, by the hash function",
     NEW: "new items",
 }
 

@@ -62,7 +62,7 @@ def _cards(evaluation: Evaluation) -> str:
     captions = {
         LEARNED: "codes as learned",
         NETWORK: "trained items, coded by the network",
-        HASHED: "trained items, encoded like the queries",
+        HASHED: "database encoded like the queries",
         NEW: f"{evaluation.queries:,} new items",
     }
     for name, words in captions.items():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import MissingExtraError
-from .evaluation import COLUMNS, LEARNED, Column, Evaluation
+from .evaluation import COLUMNS, LEARNED, NEW, Column, Evaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,8 @@ INK = "#010203"  # text and axes; the page replaces it by the text color of the 
 COLORS = ("#2f7ed8", "#e08214", "#1a9e77", "#d6448c", "#7d6bd0", "#a6761d", "#5aa9c7", "#888888")
 SIMILAR, DISSIMILAR = COLORS[2], COLORS[3]
 
-_WIDTHS = {"-": 2.8, "--": 1.3}  # so that both are visible where they coincide
+_LINES = {LEARNED: "-", NEW: ":"}  # others are dashed
+_WIDTHS = {"-": 2.8, "--": 1.3, ":": 1.6}  # so that all are visible where they coincide
 
 _STYLE: Any = {
     "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
@@ -66,7 +67,7 @@ def map_by_bits(evaluations: Sequence[Evaluation]) -> Figure | None:
             if points:
                 bits = sorted(points)
                 means = [float(np.mean(points[b])) for b in bits]
-                axes.plot(bits, means, "o-" if column == LEARNED else "o--", color=color, label=f"{name}, {column}")
+                axes.plot(bits, means, "o" + _LINES.get(column, "--"), color=color, label=f"{name}, {column}")
     axes.set(xlabel="bits", ylabel="MAP", xticks=lengths)
     _legend(axes)
     return figure
@@ -75,7 +76,7 @@ def map_by_bits(evaluations: Sequence[Evaluation]) -> Figure | None:
 def precision_at_k(evaluations: Sequence[Evaluation]) -> Figure | None:
     """Draw the share of relevant items among the first k."""
     figure, (axes,) = _canvas(1)
-    for label, color, line, column, _ in _series(evaluations):
+    for label, color, line, column, _ in _over_the_database(evaluations):
         axes.plot(column.ks, column.precision, line, color=color, label=label, linewidth=_WIDTHS[line])
     axes.set(xlabel="items returned, k", ylabel="precision")
     _legend(axes)
@@ -150,7 +151,7 @@ def bit_correlation(evaluations: Sequence[Evaluation]) -> Figure | None:
 def items_returned(evaluations: Sequence[Evaluation]) -> Figure | None:
     """Draw how many items a hash look-up returns within each radius."""
     figure, (axes,) = _canvas(1)
-    for label, color, line, column, _ in _series(evaluations):
+    for label, color, line, column, _ in _over_the_database(evaluations):
         returned = column.radius_returned
         axes.plot(range(len(returned)), returned, line, color=color, label=label, linewidth=_WIDTHS[line])
     axes.set(xlabel="Hamming radius", ylabel="items returned")
@@ -207,14 +208,22 @@ _FIGURES: tuple[tuple[str, str, Callable[[Sequence[Evaluation]], Any]], ...] = (
 )
 
 
-def _series(evaluations: Sequence[Evaluation]) -> Iterator[tuple[str, str, str, Column, tuple[Evaluation, str]]]:
+_Series = tuple[str, str, str, Column, tuple[Evaluation, str]]
+
+
+def _series(evaluations: Sequence[Evaluation]) -> Iterator[_Series]:
     """Yield (label, color, line, column, (evaluation, column's name)) for each column of each evaluation."""
     for evaluation, color in zip(evaluations, _colors(len(evaluations)), strict=True):
         for name, column in evaluation.columns.items():
             single = len(evaluations) == 1
             label = COLUMNS[name] if single else f"{evaluation.name}, {name}"
-            shade = color if not single or name == LEARNED else COLORS[1]
-            yield label, shade, "-" if name == LEARNED else "--", column, (evaluation, name)
+            shade = color if not single or name == LEARNED else COLORS[2 if name == NEW else 1]
+            yield label, shade, _LINES.get(name, "--"), column, (evaluation, name)
+
+
+def _over_the_database(evaluations: Sequence[Evaluation]) -> Iterator[_Series]:
+    """Yield `_series` without new items: there are fewer of them, so their numbers of items cannot be compared."""
+    return (series for series in _series(evaluations) if series[-1][1] != NEW)
 
 
 def _without_bits(evaluation: Evaluation) -> str:

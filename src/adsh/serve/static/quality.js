@@ -7,7 +7,7 @@ import { count, el } from "./dom.js";
 const MEANING = {
   learned: "items of the training database, with the codes that were learned from their labels",
   network: "items of the training database, encoded by the network like a query",
-  hashed: "items of the training database, encoded by the method's hash function",
+  hashed: "items of the database, encoded by the method's hash function",
   new: "items that no training saw: each query searched among the others",
 };
 const MAP = "MAP, the mean average precision, is 1 where all of the same kind come first.";
