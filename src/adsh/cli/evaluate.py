@@ -11,6 +11,7 @@ from .flags import Device, Json, Labels, Model, Root
 from .show import as_json, table
 
 EXAMPLE = "adsh evaluate photos-48bits --out photos-48bits/report"
+_SHOWN = 3  # confusions on the screen
 
 
 def command(
@@ -34,6 +35,7 @@ def command(
     the queries themselves. Without --data and --protocol, on the source and the split of its own run.
     """
     from ..evaluate import write_report
+    from ..evaluate.class_section import confusions
     from ..evaluate.report import HEADINGS
     from ..evaluate.report import table as rows
     from ..runs.evaluate import evaluate, load_run
@@ -58,10 +60,14 @@ def command(
         as_json(
             {
                 "report": str(page), "name": evaluation.name, "bits": evaluation.bits, "queries": evaluation.queries,
-                "database": evaluation.database, "k": evaluation.k, **columns, "about": evaluation.about,
+                "database": evaluation.database, "k": evaluation.k, **columns,
+                "confusions": [vars(one) for one in confusions(evaluation)], "about": evaluation.about,
             }
         )  # fmt: skip
         return
     print(f"{evaluation.queries:,} queries against {evaluation.database:,} items of {evaluation.about['data']}")
     table(HEADINGS, rows([evaluation]))
+    taken = [f"{one.name} for {one.taken_for} {one.share:.0%}" for one in confusions(evaluation)[:_SHOWN]]
+    if taken:
+        print(f"taken for another: {', '.join(taken)}")
     print(f"report  {page}")

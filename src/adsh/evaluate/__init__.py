@@ -1,7 +1,8 @@
 """How good a ranking by Hamming distance is: metrics, a model's evaluation in two columns, and its report. No torch."""
 
 from . import metrics
-from .evaluation import HASHED, LEARNED, NETWORK, NEW, Evaluation, evaluate_codes, evaluate_codings, evaluate_model
+from .columns import HASHED, LEARNED, NETWORK, NEW
+from .evaluation import Evaluation, evaluate_codes, evaluate_codings, evaluate_model
 from .report import compare_reports, read_report, write_report
 
 __all__ = [

@@ -7,7 +7,8 @@ from html import escape
 
 from ..utils.html import html_page
 from .class_section import class_section
-from .evaluation import COLUMNS, HASHED, LEARNED, NETWORK, NEW, Evaluation
+from .columns import COLUMNS, HASHED, LEARNED, NETWORK, NEW
+from .evaluation import Evaluation
 from .examples import Case, Shown
 
 _WIDE = ("map_by_bits", "hamming", "correlation")

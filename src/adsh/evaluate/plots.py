@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import MissingExtraError
-from .evaluation import COLUMNS, LEARNED, NEW, Column, Evaluation
+from .columns import COLUMNS, LEARNED, NEW, Column
+from .evaluation import Evaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,7 +16,9 @@ from ..errors import AdshWarning, FolderError, InputError, MissingExtraError, fi
 from ..utils.files import check_writable
 from ..utils.redaction import redact_paths
 from . import plots
-from .evaluation import COLUMNS, Evaluation
+from .class_section import class_markdown
+from .columns import COLUMNS
+from .evaluation import Evaluation
 from .page import page
 
 FORMAT, FORMAT_VERSION = "adsh-report", 1
@@ -187,6 +189,8 @@ def _markdown(
             f"{about}"
         )
     lines.append("")
+    if len(evaluations) == 1:
+        lines += class_markdown(evaluations[0])
     for name, caption in captions.items():
         lines += [f"![{caption}](figures/{name}.png)", "", f"*{caption}*", ""]
     return "\n".join(lines)
