@@ -25,6 +25,9 @@ def command(
     k: Annotated[int | None, typer.Option("-k", "--k", help="MAP over the first k, not over all.")] = None,
     divisor: Annotated[str, typer.Option(help="With -k: retrieved or min.")] = "retrieved",
     cases: Annotated[int, typer.Option(help="Queries to show with their results.")] = 5,
+    baselines: Annotated[
+        bool, typer.Option(help="Also evaluate float cosine and a linear classifier on the same features.")
+    ] = True,
     name: Annotated[str | None, typer.Option(help="What the report calls the model.")] = None,
     device: Device = None,
     json: Json = False,
@@ -36,6 +39,7 @@ def command(
     """
     from ..evaluate import write_report
     from ..evaluate.class_section import confusions
+    from ..evaluate.comparison_section import comparison, missing_baselines
     from ..evaluate.report import HEADINGS
     from ..evaluate.report import table as rows
     from ..runs.evaluate import evaluate, load_run
@@ -46,7 +50,7 @@ def command(
     inputs = load_run(
         model, data=data, root=root, labels=labels, protocol=protocol, split_seed=split_seed, device=device
     )
-    evaluation = evaluate(inputs, name=name, k=k, divisor=divisor, cases=cases)  # type: ignore[arg-type]  # checked there
+    evaluation = evaluate(inputs, name=name, k=k, divisor=divisor, cases=cases, baselines=baselines)  # type: ignore[arg-type]  # checked there
     page = write_report(evaluation, out)
     if json:
         figures = (
@@ -61,12 +65,19 @@ def command(
             {
                 "report": str(page), "name": evaluation.name, "bits": evaluation.bits, "queries": evaluation.queries,
                 "database": evaluation.database, "k": evaluation.k, **columns,
+                "baselines": [baseline.to_json() for baseline in evaluation.baselines],
                 "confusions": [vars(one) for one in confusions(evaluation)], "about": evaluation.about,
             }
         )  # fmt: skip
         return
     print(f"{evaluation.queries:,} queries against {evaluation.database:,} items of {evaluation.about['data']}")
     table(HEADINGS, rows([evaluation]))
+    headings, compared = comparison([evaluation])
+    if compared:
+        print()
+        table(headings, compared)
+    for note in missing_baselines([evaluation]):
+        print(note)
     taken = [f"{one.name} for {one.taken_for} {one.share:.0%}" for one in confusions(evaluation)[:_SHOWN]]
     if taken:
         print(f"taken for another: {', '.join(taken)}")

@@ -14,6 +14,7 @@ from .flags import SOURCE_HELP, Cache, CacheSize, Device, Json, Labels, Root, Si
 from .show import Stopped, as_json, describe_reading, facts, list_unreadable
 
 if TYPE_CHECKING:
+    from ..evaluate import Baseline
     from ..runs.pipeline import TrainingArtifacts
 
 EXAMPLE = "adsh train photos/ --bits 32 --out model"
@@ -111,6 +112,9 @@ def command(
     report: Annotated[
         bool | None, typer.Option(help="Evaluate the model and write OUT/report.  [default: for images in files]")
     ] = None,
+    baselines: Annotated[
+        bool, typer.Option(help="In the report, float cosine and a linear classifier on the same features too.")
+    ] = True,
     index: Annotated[
         bool | None, typer.Option(help="Build an index to search, OUT/index.  [default: for images in files]")
     ] = None,
@@ -145,7 +149,14 @@ def command(
     display = Progress(every=LINE_SECONDS)
     try:
         artifacts = train_and_index(
-            settings, out, report=report, index=index, resume=resume, overwrite=overwrite, progress=display
+            settings,
+            out,
+            report=report,
+            baselines=baselines,
+            index=index,
+            resume=resume,
+            overwrite=overwrite,
+            progress=display,
         )
     except IndexingInterrupted:
         raise Stopped(f"stopped; the model is saved: {how_to_resume} writes the rest") from None
@@ -182,6 +193,12 @@ def _launch(processes: int, how_to_resume: str) -> None:
         raise typer.Exit(status)
 
 
+def _baseline(baseline: Baseline) -> str:
+    """Return what a baseline reached, column by column."""
+    maps = ", ".join(f"{score.map_expected:.4f} {name}" for name, score in baseline.columns.items())
+    return f"{baseline.name} {maps}"
+
+
 def _describe(artifacts: TrainingArtifacts) -> dict[str, str]:
     """Return what is printed, by name."""
     values, out, evaluation, ingested = artifacts.summary(), artifacts.out, artifacts.evaluation, artifacts.ingested
@@ -199,6 +216,8 @@ def _describe(artifacts: TrainingArtifacts) -> dict[str, str]:
         maps = ", ".join(f"{column.map_expected:.4f} {name}" for name, column in evaluation.columns.items())
         few = ", too few to go by" * (evaluation.queries < _FEW_QUERIES)
         lines["MAP"] = f"{maps}; {evaluation.queries:,} queries{few}"
+        if evaluation.baselines:
+            lines["baselines"] = "; ".join(map(_baseline, evaluation.baselines))
         lines["report"] = str(artifacts.report)
     if ingested is not None:
         count = ingested.added + ingested.replaced + ingested.skipped

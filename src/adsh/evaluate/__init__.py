@@ -1,6 +1,7 @@
 """How good a ranking by Hamming distance is: metrics, a model's evaluation in two columns, and its report. No torch."""
 
 from . import metrics
+from .baselines import Baseline, evaluate_baselines
 from .columns import HASHED, LEARNED, NETWORK, NEW
 from .evaluation import Evaluation, evaluate_codes, evaluate_codings, evaluate_model
 from .report import compare_reports, read_report, write_report
@@ -10,8 +11,10 @@ __all__ = [
     "LEARNED",
     "NETWORK",
     "NEW",
+    "Baseline",
     "Evaluation",
     "compare_reports",
+    "evaluate_baselines",
     "evaluate_codes",
     "evaluate_codings",
     "evaluate_model",

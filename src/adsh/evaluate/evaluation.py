@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from ..errors import InputError
 from ..hamming.bits import Codes
 from ..labels import LabelSets
+from .baselines import Baseline
 from .classes import ClassPair, nearest_classes
 from .columns import COLUMNS as COLUMNS
 from .columns import HASHED as HASHED
@@ -44,6 +45,8 @@ class Evaluation:
     nearest_classes: list[ClassPair] = field(
         default_factory=list, kw_only=True
     )  # by their learned codes, the nearest first
+    baselines: list[Baseline] = field(default_factory=list, kw_only=True)  # on the features that the model takes
+    baselines_missing: str | None = field(default=None, kw_only=True)  # why there are none
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and numbers."""
@@ -57,7 +60,9 @@ class Evaluation:
             columns = {name: Column.from_json(column) for name, column in saved["columns"].items()}
             cases = {name: [Case.from_json(case) for case in shown] for name, shown in saved["cases"].items()}
             pairs = [ClassPair(**pair) for pair in saved.get("nearest_classes", [])]
-            return cls(**{**saved, "columns": columns, "cases": cases, "nearest_classes": pairs})
+            baselines = [Baseline.from_json(baseline) for baseline in saved.get("baselines", [])]
+            lists = {"cases": cases, "nearest_classes": pairs, "baselines": baselines}
+            return cls(**{**saved, "columns": columns, **lists})
         except (KeyError, TypeError, AttributeError) as problem:
             raise InputError(
                 f"this is not an evaluation that adsh saved ({problem}): evaluate the model again"

@@ -8,6 +8,7 @@ from html import escape
 from ..utils.html import html_page
 from .class_section import class_section
 from .columns import COLUMNS, HASHED, LEARNED, NETWORK, NEW
+from .comparison_section import comparison_section
 from .evaluation import Evaluation
 from .examples import Case, Shown
 
@@ -37,6 +38,7 @@ def page(
         "<h2>Figures to quote</h2>",
         _table(*table),
         _reading(evaluations),
+        comparison_section(evaluations),
         *(class_section(evaluation) for evaluation in evaluations[:1] if len(evaluations) == 1),
         "<h2>Curves</h2>",
         '<div class="figures">',

@@ -16,8 +16,11 @@ from ..errors import AdshWarning, FolderError, InputError, MissingExtraError, fi
 from ..utils.files import check_writable
 from ..utils.redaction import redact_paths
 from . import plots
-from .class_section import class_markdown
+from .class_section import class_markdown, markdown_table
 from .columns import COLUMNS
+from .comparison_section import TITLE as COMPARISON
+from .comparison_section import WORDS as COMPARISON_WORDS
+from .comparison_section import comparison, missing_baselines
 from .evaluation import Evaluation
 from .page import page
 
@@ -189,6 +192,10 @@ def _markdown(
             f"{about}"
         )
     lines.append("")
+    headings, compared = comparison(evaluations)
+    if compared:
+        lines += [f"## {COMPARISON}", "", COMPARISON_WORDS, "", *markdown_table(headings, compared), ""]
+    lines += [line for note in missing_baselines(evaluations) for line in (note, "")]
     if len(evaluations) == 1:
         lines += class_markdown(evaluations[0])
     for name, caption in captions.items():

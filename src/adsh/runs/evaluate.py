@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,12 @@ from ..data import Dataset, Split, as_items, open_source
 from ..data.fingerprint import differences, fingerprint
 from ..data.match_input import resize_for_model
 from ..errors import InputError
-from ..evaluate import Evaluation, evaluate_model
+from ..evaluate import Evaluation, evaluate_baselines, evaluate_model
+from ..evaluate.evaluation import coded_by
 from ..evaluate.ties import Divisor
 from ..models.adsh import load
 from ..models.protocol import HashModel
+from .input_features import InputFeatures, input_features
 from .inputs import draw_split, prepare_inputs
 from .run_dir import RunFolder
 from .settings import current_names
@@ -119,6 +121,7 @@ def evaluate(
     k: int | None = None,
     divisor: Divisor = "retrieved",
     cases: int = 5,
+    baselines: bool = True,
 ) -> Evaluation:
     """Return how well the queries find items of their class, by learned codes and by the network's.
 
@@ -128,13 +131,24 @@ def evaluate(
         k: Mean average precision over the first k, not over all.
         divisor: With `k`: "retrieved" or "min".
         cases: Queries that are shown with what they found.
+        baselines: Evaluate float cosine and a linear classifier on the same features too, where the model takes
+            features: up to a second for thousands of items of few classes, ten for many of both.
 
     Returns:
         The metrics of each coding, and the queries shown.
     """
     queries, database, split = inputs.queries, inputs.database, inputs.split
     about: dict[str, Any] = {"data": database.name, "protocol": split.protocol, "split_seed": split.seed}
-    return evaluate_model(
-        inputs.model, queries, queries.labels, database, database.labels,
-        name=name, k=k, divisor=divisor, cases=cases, about=about,
+    with input_features(inputs.model, queries, database) as features:
+        evaluation = evaluate_model(
+            inputs.model, queries, queries.labels, database, database.labels,
+            name=name, k=k, divisor=divisor, cases=cases, about=about,
+        )  # fmt: skip
+        taken = features() if baselines else InputFeatures(missing="they were declined")
+    if taken.missing is not None:
+        return replace(evaluation, baselines_missing=taken.missing)
+    found = evaluate_baselines(
+        taken.queries, taken.database, queries.labels, database.labels,
+        k=k, divisor=divisor, encoded=coded_by(inputs.model),
     )  # fmt: skip
+    return replace(evaluation, baselines=found)

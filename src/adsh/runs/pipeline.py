@@ -75,6 +75,12 @@ class TrainingArtifacts:
         if self.evaluation is not None:
             values["report"] = str(self.report)
             values["map"] = {name: column.map_expected for name, column in self.evaluation.columns.items()}
+            values["map_interval"] = {name: column.map_interval for name, column in self.evaluation.columns.items()}
+            values["chance"] = {name: column.chance for name, column in self.evaluation.columns.items()}
+            values["baselines"] = {
+                baseline.name: {name: score.map_expected for name, score in baseline.columns.items()}
+                for baseline in self.evaluation.baselines
+            }
         if self.index is not None:
             values["index"] = str(self.index)
         return values
@@ -85,6 +91,7 @@ def train_and_index(
     out: str | Path | None = None,
     *,
     report: bool | None = None,
+    baselines: bool = True,
     index: bool | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -103,6 +110,7 @@ def train_and_index(
             `out` are taken.
         out: The run's folder; by default SOURCE-BITSbits in the working directory.
         report: Evaluate the model on its queries and write OUT/report; None does so for images in files.
+        baselines: In the report, evaluate float cosine and a linear classifier on the same features too.
         index: Write OUT/index, of the database and the queries; None does so for images in files.
         resume: Continue from the last checkpoint, and write what is missing.
         overwrite: Replace what an earlier run left in `out`.
@@ -134,7 +142,9 @@ def train_and_index(
         if not group.is_rank0 or not (report or index):
             return artifacts
         try:
-            return _report_and_index(artifacts, trained, report=report, index=index, on_ingest=display.indexing)
+            return _report_and_index(
+                artifacts, trained, report=report, baselines=baselines, index=index, on_ingest=display.indexing
+            )
         except (KeyboardInterrupt, ImportError) as problem:  # the latter: stopped in the middle of an import
             if isinstance(problem, MissingExtraError):
                 raise
@@ -175,7 +185,13 @@ def _process_group(device: str) -> AbstractContextManager[ProcessGroup]:
 
 
 def _report_and_index(
-    artifacts: TrainingArtifacts, trained: TrainedRun, *, report: bool, index: bool, on_ingest: OnProgress
+    artifacts: TrainingArtifacts,
+    trained: TrainedRun,
+    *,
+    report: bool,
+    baselines: bool,
+    index: bool,
+    on_ingest: OnProgress,
 ) -> TrainingArtifacts:
     """Write OUT/report and OUT/index; those of an earlier run are replaced.
 
@@ -185,6 +201,7 @@ def _report_and_index(
         artifacts: What training wrote.
         trained: The model and its data; without a split where the run was complete before.
         report: Whether to write the report.
+        baselines: As for `evaluate`.
         index: Whether to write the index.
         on_ingest: Called with the number of items indexed, and of all.
 
@@ -200,7 +217,7 @@ def _report_and_index(
         inputs = EvaluationInputs(trained.model, dataset.subset(split.queries), dataset.subset(split.database), split)
         shutil.rmtree(out / INDEX, ignore_errors=True)
     if report and len(inputs.queries):
-        evaluation = evaluate(inputs)
+        evaluation = evaluate(inputs, baselines=baselines)
         _warn_of_shared_codes(evaluation)
         artifacts = replace(artifacts, evaluation=evaluation, report=write_report(evaluation, out / REPORT))
     if index:
