@@ -170,7 +170,7 @@ def _classifier(data: _Data, k: int | None, divisor: Divisor, encoded: str, seed
     pairs = {LEARNED: (queries, known), encoded: (queries, database), NEW: (queries, queries)}
     scores = _columns(data, pairs, k, divisor)
     count = f"{labelled.sum():,}" + (f" of {data.total:,}" if len(data.database) < data.total else "")
-    saw = f"the labels of {count} database items; weight decay {fitted.decay:g}, selected on a fifth of them"
+    saw = f"the labels of {count} database items; weight decay {fitted.decay:g}, selected on some held out of them"
     return Baseline(CLASSIFIER, saw, len(queries), data.ranked, scores, time.perf_counter() - started)
 
 

@@ -118,12 +118,12 @@ def _objective(X: Features, hot: Features, decay: float, exclusive: bool) -> Cal
     return evaluate
 
 
-def _probabilities(scores: Features, exclusive: bool) -> Features:
+def _probabilities(scores: NDArray[np.floating[Any]], exclusive: bool) -> Features:
     """Return the softmax over the columns, or the sigmoid of each."""
     if not exclusive:
-        return np.reciprocal(1 + np.exp(-np.clip(scores, -60, 60))).astype(np.float32)
+        return np.asarray(1 / (1 + np.exp(-np.clip(scores, -60, 60))), dtype=np.float32)
     exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.divide(exponentials, exponentials.sum(axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
 def _minimize(evaluate: Callable[[Doubles], tuple[float, Doubles]], theta: Doubles, steps: int) -> Doubles:
