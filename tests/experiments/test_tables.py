@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from adsh.experiments.cell import Cell
-from adsh.experiments.figures import training_time
+from adsh.experiments.experiment_config import ExperimentConfig
+from adsh.experiments.figures import hyperparameters, learned_vs_hashed, training_time
 from adsh.experiments.paper import MAP, paper_map
 from adsh.experiments.summaries import map_table
 from adsh.experiments.tables import Best, Table, html, latex, markdown
@@ -71,6 +72,36 @@ def test_the_time_says_where_adsh_is_ahead(by_size, sentence):
 def test_a_length_that_is_not_done_has_a_dash():
     table = map_table("t", "MAP", [record("adsh", 12, 0, 0.9)], [12, 24])
     assert table.rows == [["ADSH", ".9000", ".8466", "+.0534", "–", "–", "–"]]
+
+
+def test_new_items_have_a_column_where_a_cell_has_them_and_a_dash_elsewhere():
+    with_new, without = record("adsh", 12, 0, 0.9), record("itq", 12, 0, 0.2)
+    with_new[1]["map_new"] = 0.7
+    table = map_table("t", "MAP", [with_new, without], [12])
+    assert list(table.headings) == ["method", "12 bits", "new", "paper", "diff."]
+    assert [row[2] for row in table.rows] == [".7000", "–"]
+    assert any(note.startswith("New: items that no training saw") for note in table.notes)
+
+
+@pytest.mark.parametrize("has_new", [True, False])
+def test_columns_and_hyper_parameters_show_new_items_where_there_are_any(has_new, no_figures_drawn):
+    config = ExperimentConfig("digits", bits=(24,))
+    more = {"map_new": 0.7} if has_new else {}
+    cell, values = record("adsh", 24, 0, 0.9)
+    results = [(replace(cell, options=(("gamma", 1.0),)), {**values, "map_network": 0.8, **more})]
+    columns = learned_vs_hashed.render(config, results).tables[0]
+    assert columns.rows == [["ADSH", ".9000", ".8000", *[".7000"] * has_new]]
+    assert columns.headings[-1] == ("new" if has_new else "hashed")
+    hyper = hyperparameters.render(config, results).tables[0]
+    assert [row[0] for row in hyper.rows] == ["24 bits", *["24 bits, new items"] * has_new]
+    timed = (replace(cell, options=(("outer", 50),)), {**values, "seconds": 2.0, **more})
+    rows = training_time.render(config, [timed]).tables[1].rows
+    assert [row[0] for row in rows] == ["ADSH", *["ADSH, new items"] * has_new]
+
+
+@pytest.fixture
+def no_figures_drawn(monkeypatch):
+    monkeypatch.setattr("adsh.experiments.drawing.side_by_side", lambda panels: None)
 
 
 def test_the_best_are_marked_in_every_format():

@@ -35,16 +35,20 @@ def command(
     """Evaluate a model on queries that it was not trained on.
 
     In three columns: against the learned codes of the database, against its codes by the network, and among new items,
-    the queries themselves. Without --data and --protocol, on the source and the split of its own run.
+    the queries themselves; next to float cosine and a linear classifier on the same features, where it takes features.
+    A report inside the model's folder also goes into its card, README.md. Without --data and --protocol, on the source
+    and the split of its own run.
     """
     from ..evaluate import write_report
     from ..evaluate.class_section import confusions
     from ..evaluate.comparison_section import comparison, missing_baselines
     from ..evaluate.report import HEADINGS
     from ..evaluate.report import table as rows
+    from ..runs.accuracy import write_accuracy
     from ..runs.evaluate import evaluate, load_run
     from ..utils.files import check_writable
 
+    into_card = out is None
     out = out or model / "report"
     check_writable(out, 20_000_000)
     inputs = load_run(
@@ -52,6 +56,8 @@ def command(
     )
     evaluation = evaluate(inputs, name=name, k=k, divisor=divisor, cases=cases, baselines=baselines)  # type: ignore[arg-type]  # checked there
     page = write_report(evaluation, out)
+    if into_card and inputs.is_own_split:
+        write_accuracy(model, evaluation)
     if json:
         figures = (
             "map_expected", "map_stable", "map_lowest", "map_highest", "map_interval", "map_classes", "chance", "ndcg",

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import __version__
 from ..config import COMPILE_MODE, recipe
-from ..evaluate import LEARNED, evaluate_model
+from ..evaluate import LEARNED, NEW, Evaluation, evaluate_model
 from ..evaluate.evaluation import coded_by
 from ..methods import DEEP, create
 from ..methods.sdh import SDH
@@ -91,6 +91,7 @@ def evaluate_cell(cell: Cell, data: ExperimentData) -> Record:
         "map_expected": learned.map_expected,
         "map_stable": learned.map_stable,
         "map_network": hashed.map_expected,
+        **new_items(evaluation),
         "paper": paper_map(data.config.dataset, cell.method, cell.bits),
         "seconds": training_seconds(model, training.seconds),
         "device": str(model.device_),
@@ -104,6 +105,21 @@ def evaluate_cell(cell: Cell, data: ExperimentData) -> Record:
         "precision": [precision_at[k] for k in KS if k in precision_at],
         "radius_precision": learned.radius_precision,
         "radius_recall": learned.radius_recall,
+    }
+
+
+def new_items(evaluation: Evaluation) -> Record:
+    """Return what a record says of items that no training saw, and how sure its figures are; {} without such items."""
+    if NEW not in evaluation.columns:
+        return {}
+    learned, new = evaluation.columns[LEARNED], evaluation.columns[NEW]
+    return {
+        "map_new": new.map_expected,
+        "map_interval": learned.map_interval,
+        "map_new_interval": new.map_interval,
+        "map_classes": learned.map_classes,
+        "map_new_classes": new.map_classes,
+        "chance": learned.chance,
     }
 
 

@@ -17,6 +17,7 @@ _FIRST_KEYS = (  # in the rows of every experiment, None where it has no such va
     "method", "bits", "seed", "map_expected", "map_stable", "map_network", "paper", "seconds", "device", "commit"
 )  # fmt: skip
 _MORE_KEYS = (
+    "map_new", "map_interval", "map_new_interval", "map_classes", "map_new_classes", "chance",
     "network", "preset", "options", "points", "protocol", "map_lowest", "map_highest", "distinct_codes", "database",
     "k", "new", "labelled", "unlabelled", "learned", "unseen_labelled", "unseen_unlabelled", "rows",
 )  # fmt: skip

@@ -14,10 +14,14 @@ from .tables import Best, Table
 Curve = tuple[list[float], list[float]]
 
 MISSING = "–"
+NEW_ITEMS = (
+    "New: items that no training saw, coded like a query, each searched among the others; the other MAP is of the "
+    "database's codes as learned."
+)
 
 
 def values(results: Results, key: str, **criteria: Any) -> list[float]:
-    """Return a value of the records that match, one for each seed.
+    """Return a value of the records that match, one for each seed; those without it, of earlier versions, are left out.
 
     Args:
         results: The results.
@@ -27,7 +31,16 @@ def values(results: Results, key: str, **criteria: Any) -> list[float]:
     Returns:
         The values, in the order of the results.
     """
-    return [record[key] for _, record in results if all(record[name] == value for name, value in criteria.items())]
+    return [
+        record[key]
+        for _, record in results
+        if record.get(key) is not None and all(record[name] == value for name, value in criteria.items())
+    ]
+
+
+def have_new_items(results: Results) -> bool:
+    """Return whether any record has MAP of new items; those of earlier versions have not."""
+    return any(record.get("map_new") is not None for _, record in results)
 
 
 def mean(numbers: Sequence[float]) -> float:
@@ -129,6 +142,7 @@ def map_table(name: str, title: str, results: Results, lengths: Iterable[int], n
     """
     lengths = list(lengths)
     groups = group_by_label(results)
+    has_new = have_new_items(results)
     has_paper = any(record["paper"] is not None for _, record in results)
     scores = {(row, b): values(group, "map_expected", bits=b) for row, group in groups.items() for b in lengths}
     best = {b: max((mean(scores[row, b]) for row in groups if scores[row, b]), default=None) for b in lengths}
@@ -139,15 +153,17 @@ def map_table(name: str, title: str, results: Results, lengths: Iterable[int], n
             numbers = scores[row, bits]
             text = format_mean(numbers)
             cells.append(Best(text) if numbers and mean(numbers) == best[bits] else text)
+            cells += [format_mean(values(group, "map_new", bits=bits))] * has_new
             if has_paper:
-                printed = next((value for value in values(group, "paper", bits=bits) if value is not None), None)
+                printed = next(iter(values(group, "paper", bits=bits)), None)
                 cells += _compare(numbers, printed)
         rows.append(cells)
-    more = ["paper", "diff."] if has_paper else []
+    more = ["new"] * has_new + ["paper", "diff."] * has_paper
     headings = ["method", *(text for bits in lengths for text in (f"{bits} bits", *more))]
     has_adsh = any(cell.method == "adsh" for cell, _ in results) and len(groups) > 1
     rank = [describe_rank(scores, lengths)] if has_adsh else []
-    return Table(name, title, headings, rows, [describe_seeds(results), *rank, *notes])
+    new = [NEW_ITEMS] * has_new
+    return Table(name, title, headings, rows, [describe_seeds(results), *rank, *notes, *new])
 
 
 def describe_rank(scores: Mapping[tuple[str, int], Sequence[float]], lengths: Sequence[int]) -> str:

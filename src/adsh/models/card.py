@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_BEGIN, _END = "<!-- adsh evaluate: from here -->", "<!-- adsh evaluate: to here -->"
+
 
 def model_card(config: dict[str, Any]) -> str:
     """Return the model card in Markdown: what the model is, how it was trained, and how to use it."""
@@ -43,6 +45,20 @@ model.encode(new_items)   # packed codes of new items, by the network
 ```
 
 Codes are in `numpy.packbits` order, bit 1 for +1. The database codes come from labels, the network's from the items
-themselves: evaluate search with both. Accuracy is not stated here: `adsh evaluate` measures it on queries that were not
-in training, and writes `report/` next to this file.
+themselves: `adsh evaluate` measures search with both, and among new items, on queries that were not in training. It
+writes `report/` next to this file, and the figures below.
+
+{_BEGIN}
+Not evaluated yet.
+{_END}
 """
+
+
+def with_accuracy(card: str, figures: str) -> str:
+    """Return the card with these figures in place of earlier ones; what people wrote around them stays."""
+    section = f"{_BEGIN}\n## Accuracy\n\n{figures}\n{_END}"
+    before, begin, rest = card.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if begin and end:
+        return before + section + after
+    return f"{card.rstrip()}\n\n{section}\n"

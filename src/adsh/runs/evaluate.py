@@ -29,6 +29,8 @@ class EvaluationInputs:
     queries: Dataset
     database: Dataset
     split: Split
+    is_own_split: bool = True
+    """Whether they are of the run that trained the model."""
 
 
 def load_run(
@@ -60,7 +62,7 @@ def load_run(
     Raises:
         InputError: The database is not the one that the model learned, or there are no queries.
     """
-    run = RunFolder(folder)
+    run, is_own_split = RunFolder(folder), data is None and protocol is None and split_seed is None
     model = load(folder, device=device)
     trained = current_names(run.read_run().get("train", {}))
     if data is None:
@@ -85,7 +87,7 @@ def load_run(
             f"the database of this data and split is not the one the model learned: {'; '.join(different)}. "
             "Give the --data, --protocol and --split-seed it was trained with"
         )
-    return EvaluationInputs(model, dataset.subset(split.queries), database, split)
+    return EvaluationInputs(model, dataset.subset(split.queries), database, split, is_own_split)
 
 
 def _draw_anew(

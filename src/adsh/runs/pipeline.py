@@ -19,6 +19,7 @@ from ..train.distributed import ProcessGroup
 from ..train.launch import connect, is_restarted
 from ..utils.locks import locked_folder
 from ..utils.progress import OnProgress, Progress
+from .accuracy import write_accuracy
 from .evaluate import EvaluationInputs, evaluate, load_run
 from .settings import TrainSettings, default_out
 from .train import TrainedRun, is_resumable, train
@@ -220,6 +221,7 @@ def _report_and_index(
         evaluation = evaluate(inputs, baselines=baselines)
         _warn_of_shared_codes(evaluation)
         artifacts = replace(artifacts, evaluation=evaluation, report=write_report(evaluation, out / REPORT))
+        write_accuracy(out, evaluation)
     if index:
         ingested = _complete_index(out / INDEX) or _build_index(inputs, artifacts.settings, out, on_ingest)
         artifacts = replace(artifacts, index=out / INDEX, ingested=ingested)

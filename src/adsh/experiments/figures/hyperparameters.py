@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import drawing
@@ -9,7 +10,7 @@ from ..cell import Cell
 from ..experiment_config import ExperimentConfig
 from ..experiment_data import open_data
 from ..rendering import Rendering, Results
-from ..summaries import describe_seeds, format_mean, mean
+from ..summaries import describe_seeds, format_mean, have_new_items, mean
 from ..tables import Table
 
 TITLE = "Sensitivity to the hyper-parameters"
@@ -39,13 +40,11 @@ def render(config: ExperimentConfig, results: Results) -> Rendering:
     """Return a table and a panel for each of the two hyper-parameters."""
     tables, panels = [], []
     for option, tried, name, log in (("gamma", GAMMAS, "gamma", "x"), ("samples", SAMPLES, "sampled points m", "")):
-        scores: dict[int, dict[float, list[float]]] = {
-            bits: {value: [] for value in tried} for bits in _lengths(config)
-        }
-        for cell, record in results:
-            if cell.option(option) is not None:
-                scores[cell.bits][cell.option(option)].append(record["map_expected"])
+        scores = _scores(results, option, tried, _lengths(config), "map_expected")
         rows = [[f"{bits} bits", *(format_mean(by_value[v]) for v in tried)] for bits, by_value in scores.items()]
+        if have_new_items(results):
+            new = _scores(results, option, tried, _lengths(config), "map_new")
+            rows += [[f"{bits} bits, new items", *(format_mean(of[v]) for v in tried)] for bits, of in new.items()]
         headings = ["MAP", *(f"{value:g}" for value in tried)]
         notes = [describe_seeds(results)]
         tables.append(Table(f"hyper-{option}", f"MAP of ADSH against {name}", headings, rows, notes))
@@ -56,3 +55,22 @@ def render(config: ExperimentConfig, results: Results) -> Rendering:
         panels.append((name, series, name, "MAP", log))
     caption = "MAP of ADSH against gamma, and against the number of sampled points."
     return Rendering(tables, {"hyper": (caption, drawing.side_by_side(panels))})
+
+
+def _scores(
+    results: Results, option: str, tried: Sequence[float], lengths: Sequence[int], key: str
+) -> dict[int, dict[float, list[float]]]:
+    """Return a value of the records by code length and value of an option.
+
+    Args:
+        results: The results.
+        option: The option.
+        tried: The values that were tried.
+        lengths: The code lengths.
+        key: The key of the value; records of earlier versions may lack it.
+    """
+    scores: dict[int, dict[float, list[float]]] = {bits: {value: [] for value in tried} for bits in lengths}
+    for cell, record in results:
+        if cell.option(option) is not None and record.get(key) is not None:
+            scores[cell.bits][cell.option(option)].append(record[key])
+    return scores

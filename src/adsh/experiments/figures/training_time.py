@@ -78,14 +78,16 @@ def render(config: ExperimentConfig, results: Results) -> Rendering:
     """Return the training time by the number of training points, and MAP by the training time."""
     timed = [(cell, record) for cell, record in results if cell.points is not None]
     by_size = _seconds_by_size(timed)
-    by_time = _score_by_time([(cell, record) for cell, record in results if cell.points is None])
+    complete = [(cell, record) for cell, record in results if cell.points is None]
+    by_time = _score_by_time(complete, "map_expected")
     panels: list[drawing.Panel] = [
         ("(a) by training points", by_size, "training points", "seconds", "xy"),
         ("(b) MAP reached", {name: dict(sorted(runs.values())) for name, runs in by_time.items()}, "seconds", "MAP",
          "x"),
     ]  # fmt: skip
     caption = "Training time: (a) against the number of training points, (b) with the MAP reached in it."
-    tables = [_size_table(config, timed, by_size), _score_table(config, by_time)]
+    of_new = {f"{name}, new items": runs for name, runs in _score_by_time(complete, "map_new").items()}
+    tables = [_size_table(config, timed, by_size), _score_table(config, by_time | of_new)]
     return Rendering(tables, {"time": (caption, drawing.side_by_side(panels))})
 
 
@@ -133,11 +135,13 @@ def _seconds_by_size(timed: Results) -> SecondsBySize:
     return {name: {n: mean(runs) for n, runs in by_points.items()} for name, by_points in seconds.items()}
 
 
-def _score_by_time(results: Results) -> ScoreByTime:
-    """Average the seconds and MAP of each method at each number of iterations."""
+def _score_by_time(results: Results, key: str) -> ScoreByTime:
+    """Average the seconds and MAP of each method at each number of iterations; records may lack this MAP."""
     runs: dict[str, dict[int, list[tuple[float, float]]]] = {}
     for cell, record in results:
-        both = record["seconds"], record["map_expected"]
+        if record.get(key) is None:
+            continue
+        both = record["seconds"], record[key]
         runs.setdefault(label(cell), {}).setdefault(cell.option("outer"), []).append(both)
     return {
         name: {outer: (mean([s for s, _ in pairs]), mean([m for _, m in pairs])) for outer, pairs in by_outer.items()}
