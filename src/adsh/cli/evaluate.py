@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..utils.progress import ProgressLine
 from .flags import Device, Json, Labels, Model, Root
 from .show import as_json, table
 
@@ -28,6 +31,14 @@ def command(
     baselines: Annotated[
         bool, typer.Option(help="Also evaluate float cosine and a linear classifier on the same features.")
     ] = True,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Fit again without each of N folds, whose items are then new; 0 for none.  [default: 5 where the "
+            "held-out part is small and a fit takes seconds]",
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What the report calls the model.")] = None,
     device: Device = None,
     json: Json = False,
@@ -42,7 +53,7 @@ def command(
     from ..evaluate import write_report
     from ..evaluate.class_section import confusions
     from ..evaluate.comparison_section import comparison, missing_baselines
-    from ..evaluate.report import HEADINGS
+    from ..evaluate.report import HEADINGS, cross_fit_notes
     from ..evaluate.report import table as rows
     from ..runs.accuracy import write_accuracy
     from ..runs.evaluate import evaluate, load_run
@@ -54,7 +65,10 @@ def command(
     inputs = load_run(
         model, data=data, root=root, labels=labels, protocol=protocol, split_seed=split_seed, device=device
     )
-    evaluation = evaluate(inputs, name=name, k=k, divisor=divisor, cases=cases, baselines=baselines)  # type: ignore[arg-type]  # checked there
+    with closing(ProgressLine("folds")) as progress:
+        evaluation = evaluate(
+            inputs, name=name, k=k, divisor=divisor, cases=cases, baselines=baselines, folds=folds, on_fold=progress  # type: ignore[arg-type]  # checked there
+        )  # fmt: skip
     page = write_report(evaluation, out)
     if into_card and inputs.is_own_split:
         write_accuracy(model, evaluation)
@@ -72,6 +86,7 @@ def command(
                 "report": str(page), "name": evaluation.name, "bits": evaluation.bits, "queries": evaluation.queries,
                 "database": evaluation.database, "k": evaluation.k, **columns,
                 "baselines": [baseline.to_json() for baseline in evaluation.baselines],
+                "cross_fit": None if evaluation.cross_fit is None else asdict(evaluation.cross_fit),
                 "confusions": [vars(one) for one in confusions(evaluation)], "about": evaluation.about,
             }
         )  # fmt: skip
@@ -82,7 +97,7 @@ def command(
     if compared:
         print()
         table(headings, compared)
-    for note in missing_baselines([evaluation]):
+    for note in (*cross_fit_notes([evaluation]), *missing_baselines([evaluation])):
         print(note)
     taken = [f"{one.name} for {one.taken_for} {one.share:.0%}" for one in confusions(evaluation)[:_SHOWN]]
     if taken:

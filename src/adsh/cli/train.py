@@ -15,6 +15,7 @@ from .show import Stopped, as_json, describe_reading, facts, list_unreadable
 
 if TYPE_CHECKING:
     from ..evaluate import Baseline
+    from ..evaluate.cross_fit import CrossFit
     from ..runs.pipeline import TrainingArtifacts
 
 EXAMPLE = "adsh train photos/ --bits 32 --out model"
@@ -113,8 +114,17 @@ def command(
         bool | None, typer.Option(help="Evaluate the model and write OUT/report.  [default: for images in files]")
     ] = None,
     baselines: Annotated[
-        bool, typer.Option(help="In the report, float cosine and a linear classifier on the same features too.")
-    ] = True,
+        bool | None,
+        typer.Option(help="In the report, float cosine and a linear classifier on the same features.  [default: yes]"),
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="For the report, fit again without each of N folds, whose items are then new; 0 for none.  "
+            "[default: 5 where the held-out part is small and a fit takes seconds]",
+        ),
+    ] = None,
     index: Annotated[
         bool | None, typer.Option(help="Build an index to search, OUT/index.  [default: for images in files]")
     ] = None,
@@ -149,14 +159,7 @@ def command(
     display = Progress(every=LINE_SECONDS)
     try:
         artifacts = train_and_index(
-            settings,
-            out,
-            report=report,
-            baselines=baselines,
-            index=index,
-            resume=resume,
-            overwrite=overwrite,
-            progress=display,
+            settings, out, report=report, index=index, resume=resume, overwrite=overwrite, progress=display
         )
     except IndexingInterrupted:
         raise Stopped(f"stopped; the model is saved: {how_to_resume} writes the rest") from None
@@ -199,6 +202,12 @@ def _baseline(baseline: Baseline) -> str:
     return f"{baseline.name} {maps}"
 
 
+def _cross_fit(found: CrossFit) -> str:
+    """Return what the folds gave, column by column."""
+    maps = ", ".join(f"{column.map_expected:.4f} {name}" for name, column in found.columns.items())
+    return f"{maps}; {found.queries:,} queries in {found.folds} folds, {found.seconds:.1f} s"
+
+
 def _describe(artifacts: TrainingArtifacts) -> dict[str, str]:
     """Return what is printed, by name."""
     values, out, evaluation, ingested = artifacts.summary(), artifacts.out, artifacts.evaluation, artifacts.ingested
@@ -216,6 +225,8 @@ def _describe(artifacts: TrainingArtifacts) -> dict[str, str]:
         maps = ", ".join(f"{column.map_expected:.4f} {name}" for name, column in evaluation.columns.items())
         few = ", too few to go by" * (evaluation.queries < _FEW_QUERIES)
         lines["MAP"] = f"{maps}; {evaluation.queries:,} queries{few}"
+        if evaluation.cross_fit is not None:
+            lines["cross-fit"] = _cross_fit(evaluation.cross_fit)
         if evaluation.baselines:
             lines["baselines"] = "; ".join(map(_baseline, evaluation.baselines))
         lines["report"] = str(artifacts.report)

@@ -19,6 +19,7 @@ from .columns import HASHED as HASHED
 from .columns import LEARNED, NETWORK, NEW, Column, measure_column
 from .columns import bit_statistics as bit_statistics
 from .confusions import confusions
+from .cross_fit import CrossFit
 from .examples import Case, case_study
 from .ranking import Ranking
 from .ties import Divisor
@@ -47,6 +48,8 @@ class Evaluation:
     )  # by their learned codes, the nearest first
     baselines: list[Baseline] = field(default_factory=list, kw_only=True)  # on the features that the model takes
     baselines_missing: str | None = field(default=None, kw_only=True)  # why there are none
+    cross_fit: CrossFit | None = field(default=None, kw_only=True)
+    cross_fit_missing: str | None = field(default=None, kw_only=True)  # why a small held-out part was not cross-fitted
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and numbers."""
@@ -61,8 +64,10 @@ class Evaluation:
             cases = {name: [Case.from_json(case) for case in shown] for name, shown in saved["cases"].items()}
             pairs = [ClassPair(**pair) for pair in saved.get("nearest_classes", [])]
             baselines = [Baseline.from_json(baseline) for baseline in saved.get("baselines", [])]
+            folds = saved.get("cross_fit")
             lists = {"cases": cases, "nearest_classes": pairs, "baselines": baselines}
-            return cls(**{**saved, "columns": columns, **lists})
+            fitted = None if folds is None else CrossFit.from_json(folds)
+            return cls(**{**saved, "columns": columns, "cross_fit": fitted, **lists})
         except (KeyError, TypeError, AttributeError) as problem:
             raise InputError(
                 f"this is not an evaluation that adsh saved ({problem}): evaluate the model again"

@@ -7,8 +7,9 @@ from html import escape
 
 from ..utils.html import html_page
 from .class_section import class_section
-from .columns import COLUMNS, HASHED, LEARNED, NETWORK, NEW
+from .columns import COLUMNS, HASHED, LEARNED, NETWORK, NEW, Column
 from .comparison_section import comparison_section
+from .cross_fit import PooledColumn
 from .evaluation import Evaluation
 from .examples import Case, Shown
 
@@ -20,6 +21,7 @@ def page(
     evaluations: Sequence[Evaluation],
     table: tuple[Sequence[str], list[tuple[str, ...]]],
     figures: dict[str, tuple[str, str]],
+    notes: Sequence[str] = (),
 ) -> str:
     """Return the report as one HTML page.
 
@@ -28,6 +30,7 @@ def page(
         evaluations: what it reports.
         table: headings and rows.
         figures: caption and svg, by name.
+        notes: sentences below the table.
 
     Returns:
         The HTML of the whole page.
@@ -37,6 +40,7 @@ def page(
         _cards(evaluations[0]) if len(evaluations) == 1 else "",
         "<h2>Figures to quote</h2>",
         _table(*table),
+        *(f'<p class="soft">{escape(note)}</p>' for note in notes),
         _reading(evaluations),
         comparison_section(evaluations),
         *(class_section(evaluation) for evaluation in evaluations[:1] if len(evaluations) == 1),
@@ -61,16 +65,18 @@ def _subtitle(evaluations: Sequence[Evaluation]) -> str:
 
 
 def _cards(evaluation: Evaluation) -> str:
-    cards = []
     captions = {
         LEARNED: "codes as learned",
         NETWORK: "trained items, coded by the network",
         HASHED: "database encoded like the queries",
         NEW: f"{evaluation.queries:,} new items",
     }
-    for name, words in captions.items():
-        if name in evaluation.columns:
-            cards.append((f"{evaluation.columns[name].map_expected:.4f}", f"MAP, {words}"))
+    scores: dict[str, Column | PooledColumn] = {**evaluation.columns}
+    found = evaluation.cross_fit
+    if found is not None and NEW in found.columns:  # of more items than were held out
+        scores[NEW], captions[NEW] = found.columns[NEW], f"{found.queries:,} new items in {found.folds} folds"
+    shown = [name for name in captions if name in scores]
+    cards = [(f"{scores[name].map_expected:.4f}", f"MAP, {captions[name]}") for name in shown]
     first = next(iter(evaluation.columns.values()))
     size = (evaluation.bits + 7) // 8
     cards.append((f"{evaluation.bits} bits", f"{size} byte{'s' if size > 1 else ''} an item"))

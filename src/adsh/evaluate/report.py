@@ -68,7 +68,8 @@ def write_report(
         drawn = {name: (caption, plots.as_svg(figure)) for name, (caption, figure) in figures.items()}
         captions = {name: caption for name, (caption, _) in figures.items()}
         (folder / MARKDOWN).write_text(_markdown(title, evaluations, rows, captions), encoding="utf-8")
-        (folder / HTML).write_text(page(title, evaluations, (HEADINGS, rows), drawn), encoding="utf-8")
+        html = page(title, evaluations, (HEADINGS, rows), drawn, cross_fit_notes(evaluations))
+        (folder / HTML).write_text(html, encoding="utf-8")
         (folder / JSON).write_text(text, encoding="utf-8")
     except OSError as problem:
         raise FolderError(f"cannot write the report to {folder}: {problem.strerror or problem}") from None
@@ -141,7 +142,40 @@ def table(evaluations: Sequence[Evaluation]) -> list[tuple[str, ...]]:
                     f"{column.distinct_codes:,}",
                 )
             )
+        rows += _cross_fit_rows(evaluation)
     return rows
+
+
+def _cross_fit_rows(evaluation: Evaluation) -> list[tuple[str, ...]]:
+    """Return a row for each column of the folds; it has no more than MAP."""
+    found = evaluation.cross_fit
+    if found is None:
+        return []
+    rows = []
+    for name, column in found.columns.items():
+        figures = (
+            _share(column.map_expected), "{:.3f} to {:.3f}".format(*column.map_interval), _share(column.map_classes),
+            _share(column.chance),
+        )  # fmt: skip
+        row = (evaluation.name, str(evaluation.bits), f"{COLUMNS[name]}, {found.folds} folds", *figures)
+        rows.append((*row, *["–"] * (len(HEADINGS) - len(row))))
+    return rows
+
+
+def cross_fit_notes(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Return a sentence for each evaluation that was cross-fitted, or could have been."""
+    notes = []
+    for evaluation in evaluations:
+        found, of = evaluation.cross_fit, f" ({evaluation.name})" * (len(evaluations) > 1)
+        if found is not None:
+            notes.append(
+                f"Folds{of}: the held-out part is small, so {found.folds} further fits each left out a fold, whose "
+                f"items were the queries, and new: {found.queries:,} queries against {found.database:,} items each, "
+                f"{found.seconds:,.1f} s."
+            )
+        elif evaluation.cross_fit_missing:
+            notes.append(f"The held-out part is small, and not cross-fitted{of}: {evaluation.cross_fit_missing}.")
+    return notes
 
 
 def _distinct_names(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
@@ -192,6 +226,7 @@ def _markdown(
             f"{about}"
         )
     lines.append("")
+    lines += [line for note in cross_fit_notes(evaluations) for line in (note, "")]
     headings, compared = comparison(evaluations)
     if compared:
         lines += [f"## {COMPARISON}", "", COMPARISON_WORDS, "", *markdown_table(headings, compared), ""]

@@ -8,7 +8,7 @@ from ..evaluate import Evaluation
 from ..evaluate.class_section import markdown_table
 from ..evaluate.columns import COLUMNS
 from ..evaluate.comparison_section import comparison
-from ..evaluate.report import HEADINGS, table
+from ..evaluate.report import HEADINGS, cross_fit_notes, table
 from ..models.card import with_accuracy
 from ..models.storage_format import CARD
 from ..utils.files import replacing_file
@@ -42,6 +42,7 @@ def accuracy(evaluation: Evaluation) -> str:
         "",
         *markdown_table(_SHOWN, [[row[name] for name in _SHOWN] for row in cells]),
     ]
+    lines += [line for note in cross_fit_notes([evaluation]) for line in ("", note)]
     headings, compared = comparison([evaluation])
     if compared:
         lines += ["", "Next to baselines on the same features, which rank without codes:", ""]

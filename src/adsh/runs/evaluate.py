@@ -13,12 +13,17 @@ from ..errors import InputError
 from ..evaluate import Evaluation, evaluate_baselines, evaluate_model
 from ..evaluate.evaluation import coded_by
 from ..evaluate.ties import Divisor
+from ..labels import LabelSets
 from ..models.adsh import load
 from ..models.protocol import HashModel
-from .input_features import InputFeatures, input_features
+from ..models.storage_format import RUN
+from ..utils.files import find_file
+from ..utils.progress import OnProgress
+from .cross_fit import cross_fit
+from .input_features import input_features
 from .inputs import draw_split, prepare_inputs
 from .run_dir import RunFolder
-from .settings import current_names
+from .settings import TrainSettings, current_names
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class EvaluationInputs:
     queries: Dataset
     database: Dataset
     split: Split
+    settings: TrainSettings | None = None
+    """Of the run; None where nothing says them."""
     is_own_split: bool = True
     """Whether they are of the run that trained the model."""
 
@@ -87,7 +94,13 @@ def load_run(
             f"the database of this data and split is not the one the model learned: {'; '.join(different)}. "
             "Give the --data, --protocol and --split-seed it was trained with"
         )
-    return EvaluationInputs(model, dataset.subset(split.queries), database, split, is_own_split)
+    return EvaluationInputs(model, dataset.subset(split.queries), database, split, _settings(run), is_own_split)
+
+
+def _settings(run: RunFolder) -> TrainSettings | None:
+    """Return the settings of a run; None where it has no run.toml."""
+    path = find_file(run.path, RUN)
+    return TrainSettings.of(path) if path.exists() else None
 
 
 def _draw_anew(
@@ -124,6 +137,8 @@ def evaluate(
     divisor: Divisor = "retrieved",
     cases: int = 5,
     baselines: bool = True,
+    folds: int | None = 0,
+    on_fold: OnProgress | None = None,
 ) -> Evaluation:
     """Return how well the queries find items of their class, by learned codes and by the network's.
 
@@ -135,6 +150,8 @@ def evaluate(
         cases: Queries that are shown with what they found.
         baselines: Evaluate float cosine and a linear classifier on the same features too, where the model takes
             features: up to a second for thousands of items of few classes, ten for many of both.
+        folds: Cross-fit in so many folds, see `cross_fit`; 0 for none, None where the held-out part is small.
+        on_fold: Called with the number of folds done, and of all.
 
     Returns:
         The metrics of each coding, and the queries shown.
@@ -146,9 +163,15 @@ def evaluate(
             inputs.model, queries, queries.labels, database, database.labels,
             name=name, k=k, divisor=divisor, cases=cases, about=about,
         )  # fmt: skip
-        taken = features() if baselines else InputFeatures(missing="they were declined")
-    if taken.missing is not None:
-        return replace(evaluation, baselines_missing=taken.missing)
+        taken = features()
+    if inputs.settings is not None:
+        sides = LabelSets.of(queries.labels), LabelSets.of(database.labels)
+        fitted, why = cross_fit(
+            inputs.model, inputs.settings, taken, sides, folds=folds, k=k, divisor=divisor, on_fold=on_fold
+        )
+        evaluation = replace(evaluation, cross_fit=fitted, cross_fit_missing=why)
+    if taken.missing is not None or not baselines:
+        return replace(evaluation, baselines_missing=taken.missing or "they were declined")
     found = evaluate_baselines(
         taken.queries, taken.database, queries.labels, database.labels,
         k=k, divisor=divisor, encoded=coded_by(inputs.model),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,8 @@ class TrainingArtifacts:
             values["map"] = {name: column.map_expected for name, column in self.evaluation.columns.items()}
             values["map_interval"] = {name: column.map_interval for name, column in self.evaluation.columns.items()}
             values["chance"] = {name: column.chance for name, column in self.evaluation.columns.items()}
+            if self.evaluation.cross_fit is not None:
+                values["cross_fit"] = asdict(self.evaluation.cross_fit)
             values["baselines"] = {
                 baseline.name: {name: score.map_expected for name, score in baseline.columns.items()}
                 for baseline in self.evaluation.baselines
@@ -92,7 +94,6 @@ def train_and_index(
     out: str | Path | None = None,
     *,
     report: bool | None = None,
-    baselines: bool = True,
     index: bool | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -111,7 +112,6 @@ def train_and_index(
             `out` are taken.
         out: The run's folder; by default SOURCE-BITSbits in the working directory.
         report: Evaluate the model on its queries and write OUT/report; None does so for images in files.
-        baselines: In the report, evaluate float cosine and a linear classifier on the same features too.
         index: Write OUT/index, of the database and the queries; None does so for images in files.
         resume: Continue from the last checkpoint, and write what is missing.
         overwrite: Replace what an earlier run left in `out`.
@@ -143,9 +143,7 @@ def train_and_index(
         if not group.is_rank0 or not (report or index):
             return artifacts
         try:
-            return _report_and_index(
-                artifacts, trained, report=report, baselines=baselines, index=index, on_ingest=display.indexing
-            )
+            return _report_and_index(artifacts, trained, display, report=report, index=index)
         except (KeyboardInterrupt, ImportError) as problem:  # the latter: stopped in the middle of an import
             if isinstance(problem, MissingExtraError):
                 raise
@@ -186,13 +184,7 @@ def _process_group(device: str) -> AbstractContextManager[ProcessGroup]:
 
 
 def _report_and_index(
-    artifacts: TrainingArtifacts,
-    trained: TrainedRun,
-    *,
-    report: bool,
-    baselines: bool,
-    index: bool,
-    on_ingest: OnProgress,
+    artifacts: TrainingArtifacts, trained: TrainedRun, display: Progress, *, report: bool, index: bool
 ) -> TrainingArtifacts:
     """Write OUT/report and OUT/index; those of an earlier run are replaced.
 
@@ -201,10 +193,9 @@ def _report_and_index(
     Args:
         artifacts: What training wrote.
         trained: The model and its data; without a split where the run was complete before.
+        display: Shows how many folds are fitted, and how many items are indexed.
         report: Whether to write the report.
-        baselines: As for `evaluate`.
         index: Whether to write the index.
-        on_ingest: Called with the number of items indexed, and of all.
 
     Returns:
         The artifacts, with the report and the index added.
@@ -215,15 +206,17 @@ def _report_and_index(
         report = report and not (out / REPORT).exists()
     else:
         dataset, split = trained.dataset, trained.split
-        inputs = EvaluationInputs(trained.model, dataset.subset(split.queries), dataset.subset(split.database), split)
+        sides = dataset.subset(split.queries), dataset.subset(split.database)
+        inputs = EvaluationInputs(trained.model, *sides, split, artifacts.settings)
         shutil.rmtree(out / INDEX, ignore_errors=True)
     if report and len(inputs.queries):
-        evaluation = evaluate(inputs, baselines=baselines)
+        settings = artifacts.settings
+        evaluation = evaluate(inputs, baselines=settings.baselines, folds=settings.folds, on_fold=display.folds)
         _warn_of_shared_codes(evaluation)
         artifacts = replace(artifacts, evaluation=evaluation, report=write_report(evaluation, out / REPORT))
         write_accuracy(out, evaluation)
     if index:
-        ingested = _complete_index(out / INDEX) or _build_index(inputs, artifacts.settings, out, on_ingest)
+        ingested = _complete_index(out / INDEX) or _build_index(inputs, artifacts.settings, out, display.indexing)
         artifacts = replace(artifacts, index=out / INDEX, ingested=ingested)
     return artifacts
 

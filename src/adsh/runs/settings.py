@@ -98,6 +98,13 @@ class TrainSettings:
     seed: int = 0
     """The seed of training."""
 
+    # The report
+
+    baselines: bool = True
+    """Evaluate float cosine and a linear classifier on the same features too."""
+    folds: int | None = None
+    """Folds to cross-fit in; 0 for none. By default 5 or fewer, where the held-out part is small and fits are short."""
+
     # What is written while it trains
 
     checkpoint_every: int = 0

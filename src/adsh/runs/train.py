@@ -36,7 +36,17 @@ from .settings import (
 )
 
 _READ_SETTINGS = ("network", "size", "cache", "cache_size", "skip_bad", "workers")  # what reading images depends on
-_NO_EFFECT = ("device", "checkpoint_every", "tensorboard", "cache", "cache_size", "workers", "compile")  # on the result
+_NO_EFFECT = (
+    "device",
+    "checkpoint_every",
+    "tensorboard",
+    "cache",
+    "cache_size",
+    "workers",
+    "compile",
+    "baselines",
+    "folds",
+)  # on the result
 
 
 @dataclass(frozen=True)

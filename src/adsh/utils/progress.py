@@ -125,6 +125,7 @@ class Progress:
         }
         self._iterations = ProgressLine("iteration", **options)
         self.reading, self.indexing = ProgressLine("reading", **options), ProgressLine("indexing", **options)
+        self.folds = ProgressLine("folds", **options)
         self.on_features = ProgressLine("features", **options)
         self.done = self.total = 0
 
@@ -162,7 +163,7 @@ class Progress:
 
     def close(self) -> None:
         """End every line that is open."""
-        for line in (self.reading, self.on_features, self._iterations, self.indexing):
+        for line in (self.reading, self.on_features, self._iterations, self.folds, self.indexing):
             line.close()
 
     def _say(self, text: str) -> None:
