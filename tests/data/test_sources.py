@@ -12,7 +12,7 @@ def test_a_named_source_lies_in_its_root_or_in_the_folder_of_all(tmp_path, monke
             open_source(name)
     monkeypatch.setenv("ADSH_DATA", str(tmp_path))
     for name in set(NAMED) - {"digits"}:
-        with pytest.raises(FolderError, match=f"{tmp_path}/{name}"):
+        with pytest.raises(FolderError, match=f"{tmp_path}/{name.removesuffix('_boxes')}"):
             open_source(name)
         with pytest.raises(FolderError, match=f"{tmp_path}/else"):
             open_source(name, root=tmp_path / "else")
@@ -26,7 +26,7 @@ def test_digits_need_no_root():
 
 def test_what_is_no_source_is_reported_with_what_would_be(tmp_path):
     with pytest.raises(
-        InputError, match="'cifar11' is neither a source nor a path: give one of digits, cifar10, .*sub-folder"
+        InputError, match="'cifar11' is neither a source nor a path: give one of digits, .*cifar10, .*sub-folder"
     ):
         open_source("cifar11")
     (tmp_path / "notes.md").write_text("")

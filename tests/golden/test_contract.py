@@ -19,6 +19,7 @@ BEFORE = json.loads((HERE / "contract.json").read_text(encoding="utf-8"))
 
 
 # Values that only the package itself reads: the name of a measurement, which no stored result holds.
+GROWING = (("adsh.data", "NAMED"), ("adsh.data", "PROTOCOLS"))  # listed by name: more of them is fine
 INTERNAL = ("adsh.experiments > Cell > made with > measure: ",)
 
 
@@ -38,7 +39,11 @@ def printed(folder, *arguments):
 
 
 def test_every_public_name_is_there_with_its_parameters():
-    check("names", contract.described({module: list(names) for module, names in BEFORE["names"].items()}))
+    now = contract.described({module: list(names) for module, names in BEFORE["names"].items()})
+    for module, name in GROWING:
+        before = BEFORE["names"][module][name]
+        now[module][name] = [each for each in now[module][name] if each in before]
+    check("names", now)
 
 
 def test_every_method_takes_the_options_it_took():

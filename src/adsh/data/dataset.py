@@ -29,6 +29,7 @@ class Dataset(ABC):
     missing: Sequence[str] = ()  # keys that the source lists and whose files do not exist
     image_size: int | None = None  # the side that all images are resized to, where they are
     root: Path | None = None  # the folder that keys are paths below, where items are files
+    variant: str = ""  # how items differ from the files they are read from, where they do
     from_files: bool = False  # whether `array` holds what was decoded from files
 
     def __len__(self) -> int:

@@ -13,6 +13,8 @@ images that are among both queries and database, under whatever names.
     nuswide   NUS-WIDE   2,100                2,100        the others              10,500 of the database
     coco      MS-COCO    5,000                -            the others              10,000 of the database
     coco17    coco17     1,000                -            the others              5,000 of the database
+    8-per-class  classes  8 a class           -            the others              -
+    published anything   the published test   -            the others              -
 
 * of the labelled items: nothing is relevant to one without a label. `paper` means `nuswide` for a dataset of that
 name. `training` is for the methods that learn from a sample; where it is empty, they learn from the database.
@@ -38,7 +40,8 @@ def split(dataset: Dataset, protocol: str = "holdout", seed: int = 0) -> Split:
 
     Args:
         dataset: what to split.
-        protocol: one of `PROTOCOLS`: holdout, all, paper, 59k, 54k, 50k, nuswide, coco or coco17.
+        protocol: one of `PROTOCOLS`: holdout, all, paper, 59k, 54k, 50k, nuswide, coco, coco17, 8-per-class or
+            published.
         seed: the same seed gives the same split.
 
     Returns:
@@ -159,13 +162,27 @@ def _54k(draw: _Draw) -> Split:
     return draw.split(queries, training=draw.per_class(500))
 
 
-def _50k(draw: _Draw) -> Split:
+def _8_per_class(draw: _Draw) -> Split:
+    return draw.split(draw.per_class(8))
+
+
+def _published(draw: _Draw) -> Split:
+    return draw.split(_test_part(draw))
+
+
+def _test_part(draw: _Draw) -> Indices:
+    """Remove the published test part from the items left, and return it."""
     start = draw.dataset.test_from
     if start is None:
         raise InputError(
-            f"protocol='50k' takes the published test part as queries, and {draw.dataset.name} has none: choose holdout"
+            f"protocol={draw.protocol!r} takes the published test part as queries, and {draw.dataset.name} has none: "
+            "choose holdout"
         )
-    queries = draw.take(np.arange(start, len(draw.dataset)))
+    return draw.take(np.arange(start, len(draw.dataset)))
+
+
+def _50k(draw: _Draw) -> Split:
+    queries = _test_part(draw)
     return draw.split(queries, training=draw.per_class(500, keep=True))
 
 
@@ -192,4 +209,6 @@ PROTOCOLS: dict[str, Callable[[_Draw], Split]] = {
     "nuswide": _nuswide,
     "coco": _coco,
     "coco17": _coco17,
+    "8-per-class": _8_per_class,
+    "published": _published,
 }

@@ -15,6 +15,7 @@ FEATURE_NETWORKS = ("linear", "mlp")  # networks that take features, as methods 
 TWO_STEP = ("fasth", "lfh", "lfh_d", "cosdish", "cosdish_d")  # learn codes first, then fit a hash function to them
 
 _PROTOCOLS = {"cifar10": "paper", "nuswide": "nuswide", "coco": "coco", "coco17": "coco17"}
+_PROTOCOLS |= dict.fromkeys(("caltech101", "cub200", "cub200_boxes"), "8-per-class")
 
 
 @dataclass(frozen=True)

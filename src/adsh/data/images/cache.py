@@ -205,6 +205,7 @@ def fingerprint_of_files(dataset: Dataset, *how: object) -> str | None:
     """Return a name for these files resized in this way; None for a source that is not of files."""
     if dataset.root is None:
         return None
+    how = (*how, dataset.variant) if dataset.variant else how
     digest = blake2b(repr((_FORMAT, str(dataset.root.absolute()), how)).encode(), digest_size=16)
     stamps = np.zeros((len(dataset), 2), dtype=np.int64)
     for at, key in enumerate(dataset.keys):

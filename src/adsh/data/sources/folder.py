@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +16,24 @@ from ..images.decode import SUFFIXES
 from ..images.files import ImageFiles, existing_folder
 
 
-def open_folder(root: Path, name: str | None = None) -> ImageFiles:
+def open_folder(root: Path, name: str | None = None, without: Collection[str] = ()) -> ImageFiles:
     """Open the images below `root`, in the order of their relative paths, which are the keys.
 
     Classes are the sub-folders that hold an image, sorted. Images in `root` itself have no label; without any
     sub-folder, no image has. Other files are left out, with a warning.
+
+    Args:
+        root: the folder.
+        name: of the source; that of the folder unless given.
+        without: sub-folders that are left out.
+
+    Returns:
+        The images.
     """
     name = name or root.resolve().name
     others: Counter[str] = Counter()
     keys = list_images(existing_folder(root, "a sub-folder a class"), others)
+    keys = [key for key in keys if key.split("/", 1)[0] not in without] if without else keys
     if not keys:
         raise InputError(f"{root} holds no image ({', '.join(SUFFIXES)}): give a folder with a sub-folder a class")
     if others:

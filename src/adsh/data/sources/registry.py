@@ -10,9 +10,11 @@ from ...errors import FolderError, InputError
 from ..arrays import open_arrays
 from ..dataset import Dataset
 from . import manifest
+from .caltech101 import is_caltech101, open_caltech101
 from .cifar10 import is_cifar10, open_cifar10
 from .coco import open_coco
 from .coco17 import open_coco17
+from .cub200 import is_cub200, open_cub200, open_cub200_boxes
 from .digits import open_digits
 from .folder import open_folder
 from .list_file import open_list
@@ -21,11 +23,20 @@ from .nuswide import open_nuswide
 ROOT = "ADSH_DATA"  # the environment variable for the folder of the named sources
 
 _ROOTED: dict[str, Callable[[Path], Dataset]] = {
+    "caltech101": open_caltech101,
     "cifar10": open_cifar10,
     "coco": open_coco,
     "coco17": open_coco17,
+    "cub200": open_cub200,
+    "cub200_boxes": open_cub200_boxes,
     "nuswide": open_nuswide,
 }
+_FOLDERS = {"cub200_boxes": "cub200"}  # of sources that share one
+_RECOGNISED: tuple[tuple[Callable[[Path], bool], Callable[[Path], Dataset]], ...] = (
+    (is_cifar10, open_cifar10),
+    (is_caltech101, open_caltech101),
+    (is_cub200, open_cub200),
+)  # by what their folders hold
 NAMED = ("digits", *_ROOTED)
 _PATHS = "a folder with a sub-folder a class, a .csv, .tsv, .jsonl or .txt list, a .npy or .npz, or CIFAR-10's .tar.gz"
 
@@ -60,8 +71,9 @@ def open_source(source: str | Path, *, root: str | Path | None = None, labels: s
         return manifest.open_manifest(path, at)
     if not path.exists():
         raise InputError(f"{name!r} is neither a source nor a path: give one of {', '.join(NAMED)}, or {_PATHS}")
-    if is_cifar10(path):
-        return open_cifar10(path)
+    for is_its_folder, open_it in _RECOGNISED:
+        if is_its_folder(path):
+            return open_it(path)
     if suffix == ".txt":
         return open_list(path, at)
     if path.is_dir():
@@ -76,4 +88,4 @@ def source_root(name: str, root: Path | None = None) -> Path:
     base = os.environ.get(ROOT)
     if not base:
         raise FolderError(f"{name} needs a root: give root= (--root) its folder, or set ${ROOT} to the folder above")
-    return Path(base) / name
+    return Path(base) / _FOLDERS.get(name, name)
