@@ -18,8 +18,9 @@ HERE = Path(__file__).parent
 BEFORE = json.loads((HERE / "contract.json").read_text(encoding="utf-8"))
 
 
+GROWING = (("adsh.data", "NAMED"), ("adsh.data", "PROTOCOLS"))  # lists of names: more of them is fine
+
 # Values that only the package itself reads: the name of a measurement, which no stored result holds.
-GROWING = (("adsh.data", "NAMED"), ("adsh.data", "PROTOCOLS"))  # listed by name: more of them is fine
 INTERNAL = ("adsh.experiments > Cell > made with > measure: ",)
 
 

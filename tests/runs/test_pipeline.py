@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import fields
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,10 @@ import pytest
 import adsh
 from adsh.cli import train as train_command
 from adsh.errors import AdshWarning, FolderError, InputError
+from adsh.hamming.bits import pack
+from adsh.labels import LabelSets
 from adsh.runs import pipeline
+from adsh.runs.class_warnings import warn_of_shared_codes
 from adsh.runs.run_dir import RunFolder
 from adsh.runs.settings import FILE_NAMES, TrainSettings
 
@@ -91,5 +96,25 @@ def test_classes_that_share_a_code_are_named_in_a_warning(tmp_path):
     rng = np.random.default_rng(0)
     labels = np.arange(120) % 12
     np.savez(tmp_path / "many.npz", features=rng.normal(size=(120, 6)).astype(np.float32), labels=labels)
-    with pytest.warns(AdshWarning, match=r"\d+ and \d+ and \d+ more pairs of classes share a code"):
-        adsh.train_and_index(tmp_path / "many.npz", tmp_path / "out", bits=3, outer=2, report=True, progress=False)
+    with pytest.warns(AdshWarning) as caught:
+        adsh.train_and_index(tmp_path / "many.npz", tmp_path / "out", bits=3, outer=2, progress=False)
+    few, shared = sorted((str(one.message) for one in caught), key=lambda text: "share a code" in text)
+    assert few == "3 bits are few for 12 classes, so that some get near or equal codes: --bits 16 is advised"
+    assert re.search(r"^\d+ and \d+ and \d+ more pairs of classes share a code, .*: give --bits 16$", shared)
+
+
+@pytest.mark.parametrize(("bits", "preset"), [(8, "modern"), (12, "paper")])
+def test_bits_that_do_are_not_warned_of(tmp_path, recwarn, bits, preset):
+    labels = np.arange(120) % 10
+    features = 4 * np.eye(10)[labels] + 0.1 * np.random.default_rng(0).normal(size=(120, 10))
+    np.savez(tmp_path / "ten.npz", features=features.astype(np.float32), labels=labels)
+    adsh.train_and_index(tmp_path / "ten.npz", tmp_path / "out", bits=bits, preset=preset, outer=3, progress=False)
+    assert not [one for one in recwarn if "few for" in str(one.message)]
+
+
+def test_classes_that_share_a_code_in_spite_of_their_bits_get_another_remedy():
+    codes = pack(np.ones((2, 16)))
+    model = SimpleNamespace(codes_labels=True, database_codes_=codes, bits=16, preset="paper")
+    with pytest.warns(AdshWarning, match="cat and dog share a code, .*: give --preset modern, which chooses"):
+        warn_of_shared_codes(model, LabelSets.of(["cat", "dog"]))
+    warn_of_shared_codes(model, LabelSets.of([["cat", "dog"], ["dog", "owl"]]))  # no warning for several labels

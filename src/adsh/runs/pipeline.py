@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import warnings
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import AdshWarning, FolderError, MissingExtraError
+from ..errors import FolderError, MissingExtraError
 from ..evaluate import Evaluation, write_report
 from ..index.locate import open_existing
 from ..models.protocol import HashModel
@@ -212,26 +211,12 @@ def _report_and_index(
     if report and len(inputs.queries):
         settings = artifacts.settings
         evaluation = evaluate(inputs, baselines=settings.baselines, folds=settings.folds, on_fold=display.folds)
-        _warn_of_shared_codes(evaluation)
         artifacts = replace(artifacts, evaluation=evaluation, report=write_report(evaluation, out / REPORT))
         write_accuracy(out, evaluation)
     if index:
         ingested = _complete_index(out / INDEX) or _build_index(inputs, artifacts.settings, out, display.indexing)
         artifacts = replace(artifacts, index=out / INDEX, ingested=ingested)
     return artifacts
-
-
-def _warn_of_shared_codes(evaluation: Evaluation) -> None:
-    """Warn of classes that ended with one code: a labelled database cannot tell them apart."""
-    shared = [pair for pair in evaluation.nearest_classes if pair.distance == 0]
-    if shared:
-        others = f" and {len(shared) - 1:,} more pairs of classes" if len(shared) > 1 else ""
-        warnings.warn(
-            f"{shared[0].first} and {shared[0].second}{others} share a code, so that their labelled items cannot be "
-            "told apart: give more --bits, or the preset modern",
-            AdshWarning,
-            stacklevel=2,
-        )
 
 
 def _complete_index(index: Path) -> IngestResult | None:

@@ -14,6 +14,7 @@ from ..data.fingerprint import differences, fingerprint
 from ..data.prepare import NONE, RAM
 from ..errors import FolderError, InputError
 from ..hamming.bits import check_bits
+from ..labels import LabelSets
 from ..models.adsh import ADSH, load
 from ..models.protocol import HashModel
 from ..models.storage_format import FEATURES, TENSORBOARD, holds_model
@@ -23,6 +24,7 @@ from ..train.distributed import ProcessGroup
 from ..train.feature_cache import forget
 from ..utils.device import choose_device
 from ..utils.progress import OnProgress
+from .class_warnings import warn_of_few_bits, warn_of_shared_codes
 from .defaults import advise, default_network
 from .inputs import draw_split, prepare_inputs, reading_summary
 from .recorder import RunRecorder
@@ -125,6 +127,9 @@ def train(
     database = prepared.dataset.subset(checked.split.database)
     items = as_items(database, "the database")
     model = build_method(settings, items.shape)
+    labels = LabelSets.of(database.labels)
+    if group.is_rank0:
+        warn_of_few_bits(settings.bits, labels)
     if model.network_name is not None:
         advise(model.network_name, items.shape, settings.source, device, explicit=settings.network is not None)
     table = settings.table() | {"network": model.network_name}
@@ -146,6 +151,7 @@ def train(
         if board is not None:
             board.close()
     if group.is_rank0:
+        warn_of_shared_codes(model, labels)
         forget(out / FEATURES)  # the model keeps them mapped as long as it lives
         run.log("saved", rows=model.num_distinct_codes, seconds=round(model.training_seconds, 3))
     return TrainedRun(model, prepared.dataset, False, read, from_files, checked.split)
