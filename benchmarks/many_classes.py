@@ -4,7 +4,7 @@
 
 caltech      100 classes of 31 to 800 items, 8 queries a class         $ADSH_DATA/many/caltech100_lite0_512.npz
 cub          200 classes of 41 to 60 items, 8 queries a class          $ADSH_DATA/many/cub200_lite0_512.npz
-synthetic    1,000 classes of 50 items, of which 10 are queries        drawn here
+synthetic    1,000 classes of 50 items, of which 10 are queries        adsh.data.sources.synthetic
 unequal      four classes of CIFAR-10, 350 items of one and 20 of each other, each in turn the large one, five draws;
              100 queries a class                                       $ADSH_DATA/cifar10/lite0_512.npy, labels.npy
 
@@ -26,6 +26,7 @@ import numpy as np
 
 import adsh
 from adsh import methods
+from adsh.data.sources.synthetic import class_features
 from adsh.evaluate import evaluate_model
 
 RESULTS = Path(__file__).parents[1] / "results/benchmarks/many_classes.jsonl"
@@ -102,7 +103,7 @@ def splits(name: str, count: int) -> Iterator[tuple[int, Split]]:
             yield number, unequal(features, labels, UNEQUAL[number % 4], number // 4)
         return
     for seed in range(count):
-        features, labels = synthetic(seed) if name == "synthetic" else read_many(name)
+        features, labels = class_features(CLASSES, ITEMS, seed) if name == "synthetic" else read_many(name)
         queries = 10 if name == "synthetic" else 8
         rng = np.random.default_rng([1000, seed])
         orders = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
@@ -116,17 +117,6 @@ def unequal(features: Features, labels: Labels, large: int, draw: int) -> Split:
     orders = {label: rng.permutation(np.flatnonzero(labels == label)) for label in UNEQUAL}
     database = [order[100 : 450 if label == large else 120] for label, order in orders.items()]
     return features, labels, np.concatenate([o[:100] for o in orders.values()]), np.concatenate(database)
-
-
-def synthetic(seed: int) -> tuple[Features, Labels]:
-    """Return features of classes that come in groups, in 64 of 512 dimensions, with noise."""
-    rng = np.random.default_rng(seed)
-    groups = rng.standard_normal((100, 64))[rng.integers(100, size=CLASSES)]
-    means = 0.8 * groups + 0.8 * rng.standard_normal((CLASSES, 64))
-    labels = np.repeat(np.arange(CLASSES), ITEMS)
-    items = means[labels] + 1.6 * rng.standard_normal((len(labels), 64))
-    lifted = items @ rng.standard_normal((64, 512)) / 8 + 0.1 * rng.standard_normal((len(labels), 512))
-    return np.maximum(lifted, 0).astype(np.float32), labels
 
 
 def read_many(name: str) -> tuple[Features, Labels]:

@@ -44,14 +44,16 @@ def test_every_experiment_leaves_rows_tables_and_figures(everything):
         assert "| --- |" in (out / f"{name}.md").read_text()
         assert r"\begin{tabular}" in (out / f"{name}.tex").read_text()
     drawn = {path.stem for path in out.glob("*.png")}
-    assert drawn == {"top-k", "top-k-bits", "pr", "time", "hyper", "columns", "ties", "scale"}
+    assert drawn == {
+        "top-k", "top-k-bits", "pr", "time", "hyper", "columns", "ties", "scale", "classes", "classes-imbalance",
+    }  # fmt: skip
 
 
 def test_the_page_shows_them_all(everything):
     page = everything[1].page.read_text()
     for name in EXPERIMENTS:
         assert f'<h2 id="{name}">' in page
-    assert page.count("<svg") == 8
+    assert page.count("<svg") == 10
     assert page.count('class="case"') == 4 * 8  # methods, queries
     assert "data:image/png" in page
 

@@ -24,7 +24,8 @@ def command(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="table1, table2, top-k, pr, time, networks, hyper, cases; columns, ties, scale, new-items; or all."
+            help="table1, table2, top-k, pr, time, networks, hyper, cases; columns, ties, scale, new-items, classes; "
+            "or all."
         ),
     ] = None,
     dataset: Annotated[

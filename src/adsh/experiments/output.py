@@ -20,6 +20,7 @@ _MORE_KEYS = (
     "map_new", "map_interval", "map_new_interval", "map_classes", "map_new_classes", "chance",
     "network", "preset", "options", "points", "protocol", "map_lowest", "map_highest", "distinct_codes", "database",
     "k", "new", "labelled", "unlabelled", "learned", "unseen_labelled", "unseen_unlabelled", "rows",
+    "classes", "ratio", "head", "smallest", "largest",
 )  # fmt: skip
 _CELLS_ONLY = ("ks", "precision", "radius_precision", "radius_recall", "cases")  # curves and examples
 

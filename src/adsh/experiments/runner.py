@@ -28,6 +28,7 @@ _MACHINE_ERRORS = (RuntimeError, ArithmeticError, MemoryError, LinAlgError)  # f
 _MEASURES = {  # name in Cell.measure -> module:function
     "evaluation": "measure:evaluate_cell", "cases": "figures.case_study:measure", "scale": "figures.scale:measure",
     "new-items": "figures.new_items:measure", "timed": "figures.training_time:measure",
+    "classes": "figures.classes:measure",
 }  # fmt: skip
 
 

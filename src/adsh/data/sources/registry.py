@@ -19,6 +19,7 @@ from .digits import open_digits
 from .folder import open_folder
 from .list_file import open_list
 from .nuswide import open_nuswide
+from .synthetic import open_synthetic
 
 ROOT = "ADSH_DATA"  # the environment variable for the folder of the named sources
 
@@ -37,7 +38,7 @@ _RECOGNISED: tuple[tuple[Callable[[Path], bool], Callable[[Path], Dataset]], ...
     (is_caltech101, open_caltech101),
     (is_cub200, open_cub200),
 )  # by what their folders hold
-NAMED = ("digits", *_ROOTED)
+NAMED = ("digits", *_ROOTED, "synthetic")
 _PATHS = "a folder with a sub-folder a class, a .csv, .tsv, .jsonl or .txt list, a .npy or .npz, or CIFAR-10's .tar.gz"
 
 
@@ -63,6 +64,8 @@ def open_source(source: str | Path, *, root: str | Path | None = None, labels: s
         raise InputError(f"labels={str(labels)!r} goes with a .npy or .npz: {name} has its own labels")
     if name == "digits":
         return open_digits()
+    if name == "synthetic":
+        return open_synthetic()
     if name in _ROOTED:
         return _ROOTED[name](source_root(name, at))
     if suffix in (".npy", ".npz"):
