@@ -136,7 +136,7 @@ def render(config: ExperimentConfig, results: Results) -> Rendering:
     ]
     if reference is not None:
         title = f"MAP against the imbalance of {reference} classes"
-        parts.append(("classes-imbalance", title, at_reference, "ratio", "largest class by the smallest"))
+        parts.append(("classes-imbalance", title, at_reference, "ratio", "imbalance: largest class / smallest"))
     tables = [_table(config, name, title, some, key) for name, title, some, key, _ in parts]
     figures = {
         name: (f"{title}, averaged over classes: of codes as learned, and of new items.", _figure(config, some, key, x))
@@ -184,7 +184,7 @@ def _table(config: ExperimentConfig, name: str, title: str, results: Results, ke
     headings = [f"{key}, bits", *(text for name in groups for text in (name, "new")), "codes, published"]
     notes = [
         describe_seeds(results), "Each class counts the same. Codes: how many distinct ones the published objective "
-        "gave to the database; with fewer than classes, some share one.", NEW_ITEMS,
+        "gave to the database, those of sampled items among them; with fewer than classes, some share one.", NEW_ITEMS,
     ]  # fmt: skip
     return Table(name, title, headings, rows, notes)
 
