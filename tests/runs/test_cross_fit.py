@@ -38,8 +38,8 @@ def test_a_small_set_is_cross_fitted_and_every_item_is_a_query_once(arrays, tmp_
     assert found.columns["new"].map_expected > found.columns["new"].chance
     assert read_report(artifacts.report.parent) == [artifacts.evaluation]
     text = artifacts.report.read_text()
-    assert "new items, 5 folds" in text
-    assert "120 new items in 5 folds" in text
+    assert "MAP, codes as learned, 5 folds" in text
+    assert "MAP, 120 new items, 5 folds" in text
     assert "new items, 5 folds" in (tmp_path / "m" / "README.md").read_text()
     summary = json.loads(json.dumps(artifacts.summary()))
     assert summary["cross_fit"]["columns"]["new"]["map_expected"] == found.columns["new"].map_expected

@@ -73,8 +73,10 @@ def _cards(evaluation: Evaluation) -> str:
     }
     scores: dict[str, Column | PooledColumn] = {**evaluation.columns}
     found = evaluation.cross_fit
-    if found is not None and NEW in found.columns:  # of more items than were held out
-        scores[NEW], captions[NEW] = found.columns[NEW], f"{found.queries:,} new items in {found.folds} folds"
+    if found is not None:  # all of it, so that the figures are of the same queries
+        captions[NEW] = f"{found.queries:,} new items"
+        captions = {name: f"{words}, {found.folds} folds" for name, words in captions.items()}
+        scores = {**found.columns}
     shown = [name for name in captions if name in scores]
     cards = [(f"{scores[name].map_expected:.4f}", f"MAP, {captions[name]}") for name in shown]
     first = next(iter(evaluation.columns.values()))
