@@ -268,7 +268,7 @@ def test_odd_images_are_encoded_like_their_plain_ones(api):
 
 
 def test_a_search_that_takes_too_long_ends_with_a_reason_and_the_others_go_on(api):
-    api.service._searches._seconds = 1e-9
+    api.service._searches.filtered.seconds = 1e-9
     answer = api.post("/v1/search", json={"code": "a1b2c3", "filter": {"class": "red"}})
     assert answer.status_code == 503
     assert "the search took longer than 1e-09 s and was stopped" in answer.json()["detail"]

@@ -72,10 +72,10 @@ def test_a_job_that_takes_too_long_is_ended_and_the_next_one_is_done():
     os.kill(worker._process.pid, signal.SIGSTOP)  # as if it were busy for ever
     pool._idle.append(worker)
     with pytest.raises(InputError, match=r"took longer than 0\.5 s"):
-        pool._run("image", OPTIONS, slow)
+        pool.run("image", OPTIONS, slow)
     assert time.monotonic() - started < 20
     pool._seconds = 30
-    assert pool._run("image", OPTIONS, png())[0] == {"width": 32, "height": 32}
+    assert pool.run("image", OPTIONS, png())[0] == {"width": 32, "height": 32}
     pool.close()
 
 

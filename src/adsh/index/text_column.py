@@ -18,7 +18,7 @@ from ..hamming.scan import ranges
 from .deadline import check_deadline
 
 _AT_A_TIME = 1 << 15
-_BLOCK = 1 << 22  # bytes that are searched at once, while other threads wait
+_BLOCK = 1 << 18  # bytes that are searched at once, while other threads wait
 
 
 class TextColumn:

@@ -62,6 +62,7 @@ class FilterResults:
         met = np.ones(len(self._metadata), dtype=bool)
         possible = met.copy()
         for name, test, value in self._where.tests:
+            check_deadline()
             decided = columns[name].decide(test, value) if name in columns else None
             if decided is None:
                 met[:] = False  # this condition is open for all items

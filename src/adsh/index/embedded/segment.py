@@ -28,7 +28,8 @@ from .filter_results import FilterResults
 
 Arrays = dict[str, NDArray[Any]]
 
-_FILTERS = 4  # the last ones, whose results are cached: one byte per item and filter
+# The filters whose results are cached, those used last: one byte per item and filter, so fewer of large segments.
+_FILTERS, _LEAST_FILTERS, _FILTER_BYTES = 64, 4, 1 << 25
 _COLUMNS_FROM = 1 << 14  # items: the metadata of fewer is read quickly, so their snapshots have no columns of numbers
 _MORE = 4  # the factor by which a search is widened when the filter or deletions leave too few hits
 
@@ -252,11 +253,13 @@ class Segment:
         """The results of a filter; those of the last few are cached. None if no item has metadata."""
         if self.metadata is None or self.numbers is None:
             return None
-        results = self._filter_cache.get(where.name)
+        results = self._filter_cache.pop(where.name, None)
         if results is None:
-            while len(self._filter_cache) >= _FILTERS:
-                self._filter_cache.pop(next(iter(self._filter_cache)), None)
-            results = self._filter_cache[where.name] = FilterResults(where, self.metadata, self.numbers)
+            results = FilterResults(where, self.metadata, self.numbers)
+            most = max(_LEAST_FILTERS, min(_FILTERS, _FILTER_BYTES // len(self.layout)))
+            for name in list(self._filter_cache)[: 1 - most]:
+                self._filter_cache.pop(name, None)
+        self._filter_cache[where.name] = results
         return results
 
     def _rare(self, query: Query, k: int, where: Filter | None) -> Hits | None:

@@ -7,9 +7,10 @@ for many requests. The queue has a limit; what exceeds it is refused at once ins
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from heapq import heappop, heappush
+from itertools import count
 from typing import Generic, TypeVar
 
 from .problems import Problem, too_busy
@@ -42,7 +43,8 @@ class Batcher(Generic[Q, A]):
     ) -> None:
         self._work, self._what, self._max_batch, self._capacity, self._wait = work, what, max_batch, capacity, wait
         self._on_batch = on_batch
-        self._waiting: deque[tuple[Q, asyncio.Future[A]]] = deque()
+        self._waiting: list[tuple[float, int, Q, asyncio.Future[A]]] = []  # a heap
+        self._numbers = count()  # those of one order are answered as they came
         self._at_work = 0
         self._task: asyncio.Task[None] | None = None
         self._closed = False
@@ -51,15 +53,15 @@ class Batcher(Generic[Q, A]):
     def __len__(self) -> int:
         return len(self._waiting) + self._at_work
 
-    def __call__(self, query: Q) -> asyncio.Future[A]:
-        """Queue a query, and return the future of its answer."""
+    def __call__(self, query: Q, order: float = 0.0) -> asyncio.Future[A]:
+        """Queue a query before those of a higher order, and return the future of its answer."""
         if self._closed:
             raise Problem(503, "the server is stopping: try again in a few seconds", {"Retry-After": "5"})
         if len(self) >= self._capacity:
             raise too_busy(self._what, self._capacity)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[A] = loop.create_future()
-        self._waiting.append((query, future))
+        heappush(self._waiting, (order, next(self._numbers), query, future))
         if self._task is None:
             self._task = loop.create_task(self._run())
         return future
@@ -78,7 +80,7 @@ class Batcher(Generic[Q, A]):
                 await asyncio.sleep(self._wait)  # with 0, for those that are being read in this very turn of the loop
             batch: list[tuple[Q, asyncio.Future[A]]] = []
             while self._waiting and len(batch) < self._max_batch:
-                query, future = self._waiting.popleft()
+                _, _, query, future = heappop(self._waiting)
                 if not future.done():  # else the client has left
                     batch.append((query, future))
             if not batch:

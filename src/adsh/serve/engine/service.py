@@ -12,15 +12,17 @@ import numpy as np
 from ...encoders.base import Encoder
 from ...errors import InputError
 from ...hamming.bits import Codes
+from ...hamming.scan import faiss_module
 from ...index import Index, Item
 from ...index.embedded.database import DATABASE
 from ...search.searcher import EncodedQueries, Searcher, SearchOptions, SearchPlan
+from .answers import check_filter
 from .batcher import Batcher, call_each
 from .images import EncodedImage, ImageEncoder
 from .limits import Limits
 from .metrics import Metrics
 from .problems import Problem
-from .search_queue import SearchQueue, check_filter, parse_hex
+from .search_queue import SearchQueue, parse_hex
 from .workers import Result, WorkerPool
 
 T = TypeVar("T")
@@ -79,6 +81,8 @@ class Service:
         """Start what the first requests would otherwise wait for."""
         if self.encoder.size or self.encoder.vector_size:
             self.encode_image.start()
+        self._searches.start()
+        faiss_module()  # later, importing it would keep the event loop waiting
 
     def _add_gauges(self) -> None:
         add, images = self.metrics.gauge, self.encode_image

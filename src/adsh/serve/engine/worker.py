@@ -1,4 +1,4 @@
-"""A process that does what a hostile request could make endless: decode images, and parse large batches of items.
+"""A process that does what a hostile request could make endless: decode images, parse large batches, filter metadata.
 
 `workers` starts it. It reads jobs from standard input and writes the results to standard output, ends when the input
 is closed, and is ended by the system when a job takes too long or too much memory, whatever code it is in.
@@ -19,10 +19,10 @@ from .frames import read_frame, write_frame
 
 Job = Callable[[dict[str, Any], bytes], tuple[dict[str, Any], bytes | memoryview]]
 
-_NICE = 5  # less of a busy machine's time than the event loop, which answers everybody
 _JOBS = {  # imported at their first use: a process seldom needs both
     "image": (".uploads", "decode_upload"),
     "items": ("..http.item_batch", "parse_batch"),
+    "search": (".filter_worker", "search"),
 }
 
 
@@ -72,9 +72,11 @@ def main() -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # sent to all processes of the service: this one ends with its input
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-    _limit_memory(int(sys.argv[1]))
+    memory, nice = map(int, sys.argv[1:])
+    if memory:
+        _limit_memory(memory)
     if hasattr(os, "nice"):
-        os.nice(_NICE)
+        os.nice(nice)
     source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):  # what a library prints is no result

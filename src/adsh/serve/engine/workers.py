@@ -21,18 +21,25 @@ _GRACE = 1.0  # seconds after which the service ends a worker that should have e
 _START_SECONDS = 60.0  # that a worker may take to start
 _ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "PYTHONHOME")
 
+_NICE = 5  # less of a busy machine's time than the event loop, which answers everybody
+
 Result = tuple[dict[str, Any], bytes]
 T = TypeVar("T")
+
+
+class WorkerEndedError(InputError):
+    """A job took too long or too much memory, or ended the process."""
 
 
 class Worker:
     """One process; used by one thread at a time.
 
     Args:
-        memory: The most bytes of memory that it may map.
+        memory: The most bytes of memory that it may map; 0 for any.
+        nice: How much of a busy machine's time it leaves to others.
     """
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int, nice: int = _NICE) -> None:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}  # and so no token
         environment |= {
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
@@ -41,7 +48,7 @@ class Worker:
             "OMP_NUM_THREADS": "1",
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "adsh.serve.engine.worker", str(memory)],
+            [sys.executable, "-P", "-m", "adsh.serve.engine.worker", str(memory), str(nice)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -75,7 +82,7 @@ class Worker:
         if result is None:
             late = self._process.wait() in (-signal.SIGALRM, -signal.SIGKILL)
             reason = f"took longer than {seconds:g} s or too much memory" if late else "ended the process that read it"
-            raise InputError(f"the upload {reason}: send a smaller one")
+            raise WorkerEndedError(f"the upload {reason}: send a smaller one")
         if "refused" in result[0]:
             raise InputError(result[0]["refused"])
         return result
@@ -118,13 +125,14 @@ class WorkerPool:
 
     Args:
         size: The most workers.
-        memory: The most bytes that each may map.
+        memory: The most bytes that each may map; 0 for any.
         seconds: The most that a job may take.
         what: What the jobs are, for the names of threads.
+        nice: How much of a busy machine's time they leave to others.
     """
 
-    def __init__(self, size: int, memory: int, seconds: float, what: str) -> None:
-        self._memory, self._seconds = memory, seconds
+    def __init__(self, size: int, memory: int, seconds: float, what: str, nice: int = _NICE) -> None:
+        self._memory, self._seconds, self._nice = memory, seconds, nice
         self._threads = ThreadPoolExecutor(size, thread_name_prefix=f"adsh-{what}")
         self._idle: list[Worker] = []
         self._lock = threading.Lock()
@@ -132,13 +140,20 @@ class WorkerPool:
     async def __call__(self, job: str, options: dict[str, Any], payload: bytes) -> Result:
         """Do a job in one of the workers."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._run, job, options, payload)
+        return await loop.run_in_executor(self._threads, self.run, job, options, payload)
 
     def start(self) -> None:
         """Start one worker in the background, so that the first job need not wait for it."""
         self._threads.submit(lambda: self._with_worker(lambda worker: None))
 
-    def _run(self, job: str, options: dict[str, Any], payload: bytes) -> Result:
+    def run(self, job: str, options: dict[str, Any], payload: bytes) -> Result:
+        """Do a job in one of the workers; the calling thread waits for it.
+
+        Args:
+            job: Its name.
+            options: What it takes besides the payload.
+            payload: What it works on.
+        """
         return self._with_worker(lambda worker: worker.run(job, options, payload, self._seconds))
 
     def _with_worker(self, use: Callable[[Worker], T]) -> T:
@@ -160,7 +175,7 @@ class WorkerPool:
             worker = None
         if worker is None:
             try:
-                worker = Worker(self._memory)
+                worker = Worker(self._memory, self._nice)
             except OSError as problem:
                 detail = "the server cannot start another process at present: try again"
                 raise Problem(503, detail, {"Retry-After": "5"}) from problem

@@ -23,7 +23,7 @@ from ...models.fingerprint import model_fingerprint
 from ...models.info import shown_info
 from ...models.storage_format import REPORT, holds_model
 from ...utils.redaction import is_absolute_path
-from ..engine.search_queue import redact_metadata
+from ..engine.answers import redact_metadata
 from ..engine.service import Service
 from .bodies import ERRORS, JSON
 

@@ -9,10 +9,11 @@ import orjson
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
+from ..engine.answers import metadata_json
 from ..engine.image_root import read_image
 from ..engine.images import EncodedImage
 from ..engine.problems import Problem
-from ..engine.search_queue import metadata_json, parse_hex
+from ..engine.search_queue import parse_hex
 from ..engine.service import Service
 from . import schemas
 from .bodies import ERRORS, FORM, JSON, NOT_FOUND, content_type, describe_body, json_field, read_form, read_json
