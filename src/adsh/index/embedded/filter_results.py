@@ -45,8 +45,9 @@ class FilterResults:
         for start in range(0, len(new), _AT_A_TIME):
             check_deadline()
             some = new[start : start + _AT_A_TIME]
-            accepts = self._where.accepts
-            results[some] = [_ACCEPTED if accepts(text) else _REJECTED for text in self._metadata.at(some)]
+            accepts, texts = self._where.accepts, self._metadata.at(some)
+            known = {text: _ACCEPTED if accepts(text) else _REJECTED for text in set(texts)}  # many are equal
+            results[some] = [known[text] for text in texts]
         return results[positions] > 0
 
     def candidates(self) -> NDArray[np.int64] | None:

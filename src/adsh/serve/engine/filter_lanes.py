@@ -141,7 +141,7 @@ class _Lane:
             self._worker.close()
             self._worker = None
         if self._worker is None:
-            self._worker = Worker(0, self._nice)
+            self._worker = Worker(0, self._nice, trusted=True)
         return self._worker
 
     def close(self) -> None:

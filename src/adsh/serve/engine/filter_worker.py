@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import errors
 from ...errors import AdshError, FolderError
+from ...hamming.scan import faiss_module
 from ...index import Index, open_index
 from ...index.deadline import time_limit
 from ...index.matches import StoredVectors
@@ -49,6 +50,7 @@ def search(options: dict[str, Any], payload: bytes) -> tuple[dict[str, Any], byt
     except (AdshError, OSError):
         return {"error": _MOVED}, b""
     if "arrays" not in options:  # only to be ready for the next one
+        faiss_module()
         return {}, b""
     try:
         plan = _plan(options, payload)

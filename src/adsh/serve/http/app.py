@@ -25,6 +25,7 @@ from ..engine.metrics import CONTENT_TYPE
 from ..engine.problems import Problem, as_problem
 from ..engine.service import Service
 from ..middleware.logs import ROUTE, RequestLog, Write
+from ..middleware.refusals import PacedRefusals
 from ..middleware.responses import problem_body
 from ..middleware.security import SECURITY_HEADERS, Guard
 from . import api_page, info, item_routes, search_routes
@@ -89,6 +90,7 @@ def create_app(
             allow_headers=["Authorization", "Content-Type", "X-Request-ID"],
             expose_headers=["X-Request-ID", "Retry-After"],
         )
+    app.add_middleware(PacedRefusals)
     app.add_middleware(RequestLog, metrics=service.metrics, write=write, headers=SECURITY_HEADERS)
     return app
 

@@ -32,30 +32,34 @@ def batch_limits(max_bytes: int, max_items: int) -> JsonLimits:
     return JsonLimits(max_bytes, max(SMALL_BODY.max_values, _VALUES_PER_ITEM * max_items), max_items)
 
 
-def check_json(body: bytes, names: Container[str], limits: JsonLimits) -> None:
+def check_json(body: bytes, names: Container[str], limits: JsonLimits) -> dict[str, Any] | None:
     """Refuse a body that exceeds the limits, or has a field of another name.
 
     Args:
         body: The JSON; what is not JSON is left to the validation.
         names: The fields that it may have.
         limits: What it may hold.
+
+    Returns:
+        The values of a long body, which need not be parsed again; None of a short one, and of what is no object.
     """
     if len(body) > limits.max_bytes:
         raise too_large(limits.max_bytes)
     if len(body) <= _SHORT:
-        return
+        return None
     if has_more_values(body, limits.max_values):
         raise Problem(422, f"the JSON holds more than {limits.max_values:,} values: send less at a time")
     try:
         values = from_json(body)
     except ValueError:
-        return
+        return None
     if not isinstance(values, dict):
-        return
+        return None
     for name in values:
         if name not in names:
             raise Problem(422, f"{name[:40]} is not known here: leave it out")
     _check_items(values.get(_LISTED), limits.max_items)
+    return values
 
 
 def _check_items(items: Any, max_items: int) -> None:

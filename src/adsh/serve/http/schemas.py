@@ -171,8 +171,10 @@ def parse_json(model: type[M], body: bytes, limits: JsonLimits = SMALL_BODY) -> 
     Raises:
         Problem: It says in one sentence what is wrong with the body.
     """
-    check_json(body, model.model_fields, limits)
+    values = check_json(body, model.model_fields, limits)
     try:
+        if values is not None:
+            return model.model_validate(values, strict=True)
         return model.model_validate_json(body, strict=True)
     except ValidationError as problem:
         raise Problem(422, describe_error(problem)) from None

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ..engine.problems import Problem
+from .joined_writes import JoinedWrites
 from .responses import send_problem
 
 MAX_HEAD = 1 << 16  # bytes
@@ -51,7 +52,7 @@ class LimitedHeadProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start the timer of a new connection, or refuse it."""
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]  # it forwards the rest
         if self._max_connections is None:
             pass
         elif len(self.connections) > self._max_connections + _REFUSED_CONNECTIONS:
