@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("fastapi", reason="fastapi is missing: pip install 'adsh[serve]'")
 
 from tools.attack import __main__ as runner
-from tools.attack import bodies, images
-from tools.attack._under_load import damage_after
+from tools.attack import _clients, bodies, images
+from tools.attack._under_load import compare, damage_after
 
 import adsh
 
@@ -26,6 +26,25 @@ def test_hostile_requests_are_drawn_by_the_seed_and_are_http(attack):
         assert head.startswith((b"POST /v1/", b"PUT /v1/"))
         if b"Content-Length: " in head:
             assert int(head.partition(b"Content-Length: ")[2].split()[0]) == len(body)
+
+
+@pytest.mark.parametrize(
+    ("group", "part"), [("code", b'"k": 10}'), ("image", b'name="image"'), ("filter", b'"filter": {')]
+)
+def test_innocent_clients_search_by_code_by_image_and_with_a_filter(group, part):
+    rng = random.Random(0)
+    for request in [_clients.draw_request(group, rng) for _ in range(20)]:
+        head, _, body = request.partition(b"\r\n\r\n")
+        assert f"Content-Length: {len(body)}".encode() in head
+        assert part in body
+
+
+def test_all_groups_of_innocent_clients_must_hold():
+    """Those that search by image or with a filter are compared with their own usual figures."""
+    usual = {"answers": {"200": 10}, "per_second": 10.0, "p99_ms": 5.0, "max_ms": 20.0}
+    for changed in ({"per_second": 4.9}, {"max_ms": 51.0}, {"answers": {"200": 9, "503": 1}}):
+        assert compare([usual], [usual])["held"]
+        assert not compare([usual], [{**usual, **changed}])["held"]
 
 
 def test_a_failure_in_the_log_is_damage(tmp_path):

@@ -1,25 +1,42 @@
-"""Innocent clients in a process of their own: keep-alive searches by code, timed.
+"""Innocent clients in a process of their own: keep-alive searches by code, image or with a filter, timed.
 
-python -m tools.attack._clients PORT CLIENTS SECONDS        prints one JSON object
+python -m tools.attack._clients PORT GROUP CLIENTS SECONDS        prints one JSON object
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import random
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 _TIMEOUT = 120.0
+_JSON = "application/json"
+_FILTERS: list[Callable[[random.Random], dict[str, Any]]] = [
+    lambda draw: {"class": f"c{draw.randrange(10)}"},
+    lambda draw: {"class": {"in": [f"c{draw.randrange(10)}", f"c{draw.randrange(10)}"]}},
+    lambda draw: {"class": {"ge": f"c{draw.randrange(10)}"}},
+    lambda draw: {"year": {"ge": draw.randrange(1950, 2020)}},
+]
 
 
-def start(port: int, clients: int, seconds: float) -> subprocess.Popen[str]:
-    """Start so many clients for so long."""
-    words = [sys.executable, "-m", "tools.attack._clients", str(port), str(clients), str(seconds)]
+def start(port: int, clients: int, seconds: float, group: str = "code") -> subprocess.Popen[str]:
+    """Start clients.
+
+    Args:
+        port: Of the service.
+        clients: How many.
+        seconds: How long they search.
+        group: What they search by: "code", "image", or by code with a "filter".
+    """
+    words = [sys.executable, "-m", "tools.attack._clients", str(port), group, str(clients), str(seconds)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
 
 
@@ -30,16 +47,42 @@ def finish(process: subprocess.Popen[str], seconds: float = 600.0) -> dict[str, 
     return figures
 
 
-async def _one(port: int, until: float, times: list[float], answers: Counter[str]) -> None:
-    draw = random.Random(port)
+def draw_request(group: str, draw: random.Random) -> bytes:
+    """Return a search as it is sent."""
+    kind = _JSON
+    if group == "image":
+        kind, image = "multipart/form-data; boundary=x", draw.choice(_images())
+        body = b'--x\r\nContent-Disposition: form-data; name="image"; filename="a"\r\n\r\n' + image + b"\r\n--x--\r\n"
+    else:
+        search: dict[str, Any] = {"code": f"{draw.getrandbits(24):06x}", "k": 10}
+        if group == "filter":
+            search["filter"] = draw.choice(_FILTERS)(draw)
+        body = json.dumps(search).encode()
+    head = f"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+@cache
+def _images() -> list[bytes]:
+    """Return small images such as people send."""
+    from PIL import Image
+
+    files = []
+    for number, kind in enumerate(("JPEG", "PNG", "WEBP", "JPEG")):
+        file = io.BytesIO()
+        Image.effect_noise((120, 90), 20 + 20 * number).convert("RGB").save(file, kind)
+        files.append(file.getvalue())
+    return files
+
+
+async def _one(port: int, draw: Callable[[], bytes], until: float, times: list[float], answers: Counter[str]) -> None:
     while time.monotonic() < until:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             while time.monotonic() < until:
-                body = b'{"code":"%06x","k":10}' % draw.getrandbits(24)
-                head = b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                request = draw()
                 started = time.monotonic()
-                writer.write(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+                writer.write(request)
                 async with asyncio.timeout(_TIMEOUT):
                     answer = await reader.readuntil(b"\r\n\r\n")
                     at = answer.index(b"content-length: ") + 16
@@ -54,11 +97,14 @@ async def _one(port: int, until: float, times: list[float], answers: Counter[str
             await asyncio.sleep(0.1)
 
 
-async def _all(port: int, clients: int, seconds: float) -> dict[str, Any]:
+async def _all(port: int, group: str, clients: int, seconds: float) -> dict[str, Any]:
     times: list[float] = []
     answers: Counter[str] = Counter()
+    rng = random.Random(port)
+    draw_request(group, rng)  # what it imports takes no time of the first searches
     started = time.monotonic()
-    await asyncio.gather(*(_one(port, started + seconds, times, answers) for _ in range(clients)))
+    one = (_one(port, lambda: draw_request(group, rng), started + seconds, times, answers) for _ in range(clients))
+    await asyncio.gather(*one)
     times.sort()
     return {
         "clients": clients,
@@ -75,4 +121,4 @@ def _percentile(times: list[float], part: float) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(_all(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))))
+    print(json.dumps(asyncio.run(_all(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), float(sys.argv[4])))))

@@ -35,7 +35,8 @@ def create(folder: Path) -> tuple[Path, Path]:
     adsh.ADSH(BITS, network="tiny", outer=2, progress=False).fit(photos, save_to=folder / "model")
     codes = rng.integers(0, 256, size=(ITEMS, BITS // 8), dtype=np.uint8)
     with adsh.open_index(folder / "index", bits=BITS, model=folder / "model") as index:
-        index.add([f"key/{at}" for at in range(ITEMS)], codes, [{"class": f"c{at % 10}"} for at in range(ITEMS)])
+        about = [{"class": f"c{at % 10}", "year": 1950 + at % 70} for at in range(ITEMS)]
+        index.add([f"key/{at}" for at in range(ITEMS)], codes, about)
     return folder / "model", folder / "index"
 
 

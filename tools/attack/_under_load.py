@@ -1,4 +1,4 @@
-"""Send hostile requests to a service while 32 innocent clients search, and compare with what they had before."""
+"""Send hostile requests to a service while innocent clients search, and compare with what they had before."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ._server import Server, create
 from ._settings import Settings
 
 CLIENTS, BEFORE_SECONDS, ATTACKERS = 32, 10.0, 8
+OTHERS = {"image": 4, "filter": 8}  # clients beside them that search by image, and with a filter
 MAX_MEMORY, MIN_RATE, MAX_LATENCY = 1 << 30, 0.5, 10.0  # over the start; of the rate; times the usual p99
 _ROUND = 10.0  # seconds without the attack, and then with it: what else the machine does slows both
 Draw = Callable[[random.Random], bytes]  # returns a request as it is sent
@@ -43,9 +44,9 @@ def attack(settings: Settings, draw: Draw, *flags: str) -> dict[str, Any]:
         sender.start()
         before, during, until = [], [], time.monotonic() + settings.seconds
         while sender.is_alive() and (not during or time.monotonic() < until):
-            before.append(_clients.finish(_clients.start(server.port, CLIENTS, _ROUND)))
+            before.append(_round(server.port))
             attacking.set()
-            during.append(_clients.finish(_clients.start(server.port, CLIENTS, _ROUND)))
+            during.append(_round(server.port))
             attacking.clear()
             time.sleep(0.5)  # until what was sent is answered
         stop.set()
@@ -55,20 +56,30 @@ def attack(settings: Settings, draw: Draw, *flags: str) -> dict[str, Any]:
         took = server.stop(seconds=60)
         grown = server.peak_memory - server.start_memory
     damage = damage_after(index, settings.folder / "log.jsonl")
-    figures = compare(before, during)
-    held = figures.pop("held") and alive and not any(damage.values()) and grown <= MAX_MEMORY
+    code, *others = (compare([one[group] for one in before], [one[group] for one in during]) for group in before[0])
+    held = all(group["held"] for group in (code, *others))
+    held = held and alive and not any(damage.values()) and grown <= MAX_MEMORY
     return {
+        **code,
+        "others": dict(zip(OTHERS, others, strict=True)),
         "held": held,
         "requested": settings.count,
         "complete": sent["requests"] >= settings.count,  # otherwise held for as many as were sent
         "sent": sent,
-        **figures,
         "memory_start_mib": server.start_memory >> 20,
         "memory_grown_mib": grown >> 20,
         "stop_seconds": round(took, 2),
         **damage,
         "rounds": [[one, other] for one, other in zip(before, during, strict=True)],
     }
+
+
+def _round(port: int) -> dict[str, dict[str, Any]]:
+    """Return what all groups of innocent clients measure side by side."""
+    started = {
+        group: _clients.start(port, clients, _ROUND, group) for group, clients in {"code": CLIENTS, **OTHERS}.items()
+    }
+    return {group: _clients.finish(process) for group, process in started.items()}
 
 
 def damage_after(index: Path, log: Path) -> dict[str, list[str]]:

@@ -29,7 +29,7 @@ from .filter_results import FilterResults
 Arrays = dict[str, NDArray[Any]]
 
 # The filters whose results are cached, those used last: one byte per item and filter, so fewer of large segments.
-_FILTERS, _LEAST_FILTERS, _FILTER_BYTES = 64, 4, 1 << 25
+_FILTERS, _LEAST_FILTERS, _FILTER_BYTES = 256, 4, 1 << 25
 _COLUMNS_FROM = 1 << 14  # items: the metadata of fewer is read quickly, so their snapshots have no columns of numbers
 _MORE = 4  # the factor by which a search is widened when the filter or deletions leave too few hits
 
