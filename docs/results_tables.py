@@ -221,23 +221,35 @@ def attacks() -> str:
     return table(["attack", "what is done", "figures", "held"], lines)
 
 
+_GROUPS = {"image": "to searches by image", "filter": "to searches with a filter"}
+
+
 def attacks_on_the_service() -> str:
     """Return what others noticed while the service was attacked."""
     lines = []
+    rows: list[tuple[str, dict[str, Any]]] = []
     for name, result in read("attacks/service.json").items():
+        rows.append((f"`{name}`", result))
+        rows += [(f"`{name}`, {_GROUPS[group]}", figures) for group, figures in result.get("others", {}).items()]
+    for name, result in rows:
         sent = result.get("sent", {}).get("requests") or result.get("connections") or result.get("hostile_requests")
         rate = result.get("rate", result.get("worst_rate"))
         slowest = result.get("slowest_by_usual_p99")
         lines.append(
             [
-                f"`{name}`", "–" if sent is None else f"{sent:,}", "–" if rate is None else f"{rate:.2f}",
+                name, "–" if sent is None else f"{sent:,}", "–" if rate is None else f"{rate:.2f}",
                 "–" if slowest is None else f"{slowest:.1f}",
                 f"{result['memory_grown_mib']} MiB" if "memory_grown_mib" in result else "–",
-                f"{result.get('longest_seconds', result.get('stop_seconds'))} s", "yes" if result["held"] else "no",
+                _stop(result), "yes" if result["held"] else "no",
             ]
         )  # fmt: skip
     headings = ["attack", "sent", "rate kept", "slowest, in usual p99", "more memory", "a stop took", "held"]
     return table(headings, lines)
+
+
+def _stop(result: dict[str, Any]) -> str:
+    seconds = result.get("longest_seconds", result.get("stop_seconds"))
+    return "–" if seconds is None else f"{seconds} s"
 
 
 def many_classes() -> str:

@@ -152,3 +152,18 @@ def test_a_snapshot_of_several_blocks_is_read_back_and_checked(tmp_path, monkeyp
     (tmp_path / "t.bin").write_bytes(data)
     with pytest.raises(SnapshotDamaged):
         read_snapshot(tmp_path / "t.bin")
+
+
+def test_a_snapshot_in_use_is_replaced_and_never_changed(tmp_path):
+    """The system ends a process that reads what is missing of a mapped file: nobody else may shorten it."""
+    with adsh.open_index(tmp_path / "i", bits=24) as index:
+        index.add(keys(2000), random_codes(2000, 24))
+        index.compact()
+        (snapshot,) = (tmp_path / "i").glob("snapshot-*.bin")
+        whole = snapshot.read_bytes()
+        with snapshot.open("rb") as mapped, adsh.open_index(tmp_path / "i") as other:
+            other.remove(keys(1900))
+            other.compact()
+            index.compact()
+            assert not snapshot.exists()
+            assert mapped.read() == whole

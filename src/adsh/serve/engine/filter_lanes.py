@@ -8,6 +8,7 @@ process: Python that compares metadata in this one would keep the event loop wai
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -77,7 +78,7 @@ class FilterLanes:
         await self.quick.close()
         await self.patient.close()
         for lane in self._lanes:
-            lane.close()
+            await asyncio.get_running_loop().run_in_executor(None, lane.close)
 
 
 class _Lane:
