@@ -128,6 +128,14 @@ def test_filters_are_evaluated_in_another_process_with_the_same_answers(started,
     assert [match["key"] for match in found] == ["new"]
 
 
+def test_what_takes_long_to_import_is_imported_at_the_start(api, monkeypatch):
+    """The first search of 4,096 items imported faiss, and stopped everybody meanwhile."""
+    imported = []
+    monkeypatch.setattr("adsh.serve.engine.service.faiss_module", lambda: imported.append("faiss"))
+    api.service.start()
+    assert imported == ["faiss"]
+
+
 def test_a_process_that_ended_is_replaced(started):
     api, lanes, answers, expected = started
     lanes[0]._worker._process.kill()

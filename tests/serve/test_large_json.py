@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from adsh.serve.engine.limits import Limits
 from adsh.serve.engine.problems import Problem
 from adsh.serve.engine.service import count_values
+from adsh.serve.http.bodies import read_body
 from adsh.serve.http.item_batch import Batch, parse_batch
-from adsh.serve.http.json_limits import JsonLimits, check_json, has_more_values
+from adsh.serve.http.json_limits import JsonLimits, batch_limits, check_json, has_more_values
 
 HEADERS = {"content-type": "application/json"}
 VALUES = st.recursive(
@@ -60,6 +62,23 @@ def test_a_search_of_more_than_a_mebibyte_is_not_read_to_its_end(api):
     assert api.post("/v1/search", content=pieces(), headers=HEADERS).status_code == 413
     single = b'{"code":"a1b2c3","metadata":{"a":"%s"}}' % (b"x" * (1 << 20))
     assert api.put("/v1/items/a", content=single, headers=HEADERS).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("first", "piece", "reason"),
+    [(b'{"items":[', b"{}," * 10_000, "256,000 values"), (b'{"items":[{"key":"', b"{}," * 10_000, "16,777,216 bytes")],
+)
+def test_a_flood_of_values_is_not_read_to_its_end(first, piece, reason):
+    """Up to 16 MiB were, and counted in a process; commas inside a text are no values."""
+    pieces = []
+
+    async def receive():
+        pieces.append(piece if pieces else first)
+        return {"type": "http.request", "body": pieces[-1], "more_body": True}
+
+    with pytest.raises(Problem, match=reason):
+        asyncio.run(read_body(receive, batch_limits(16 << 20, 1000)))
+    assert (len(pieces) < 30) == (reason == "256,000 values")
 
 
 def test_a_large_batch_is_stored_as_a_small_one_is(api):

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
 from ..engine.problems import Problem, too_large
-from .json_limits import SMALL_BODY, has_more_values
+from .json_limits import SMALL_BODY, ArrivingValues, JsonLimits, has_more_values
 from .schemas import ErrorAnswer
 
 JSON, FORM = "application/json", "multipart/form-data"
@@ -66,18 +66,20 @@ async def read_json(request: Request) -> bytes:
     return await read_body(request.receive)
 
 
-async def read_body(receive: Receive, max_bytes: int = SMALL_BODY.max_bytes) -> bytes:
-    """Return a body, and stop reading one that is too large."""
-    pieces, size, more = [], 0, True
+async def read_body(receive: Receive, limits: JsonLimits = SMALL_BODY) -> bytes:
+    """Return a body of JSON, and stop reading one that is too large or holds too many values."""
+    pieces, size, more, values = [], 0, True, ArrivingValues(limits.max_values)
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
-        if size > max_bytes:
-            raise too_large(max_bytes)
+        if size > limits.max_bytes:
+            raise too_large(limits.max_bytes)
         more = message.get("more_body", False)
+        if more:  # the whole is counted when it is parsed
+            await values.check(pieces)
     return b"".join(pieces)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from starlette.types import Receive
+
 from ...errors import InputError
 from ..engine.problems import Problem
 from ..engine.search_queue import parse_hex
 from ..engine.service import Service
+from .bodies import read_body
 from .json_limits import batch_limits
 from .schemas import ItemsRequest, parse_json
 
@@ -27,11 +30,11 @@ class Batch(NamedTuple):
         return [json.loads(text) if text else None for text in self.texts]
 
 
-async def read_batch(service: Service, body: bytes) -> Batch:
+async def read_batch(service: Service, receive: Receive) -> Batch:
     """Return the items of a body; raise a Problem that says in one sentence what is wrong with it."""
-    options = {
-        "bits": service.index.bits, "max_bytes": service.limits.max_body, "max_items": service.limits.max_items,
-    }  # fmt: skip
+    max_body, max_items = service.limits.max_body, service.limits.max_items
+    options = {"bits": service.index.bits, "max_bytes": max_body, "max_items": max_items}
+    body = await read_body(receive, batch_limits(max_body, max_items))
     if len(body) <= _SMALL:
         return _parse(options, body)
     header, payload = await service.parse("items", options, body)

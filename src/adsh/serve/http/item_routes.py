@@ -68,7 +68,7 @@ def _add_batch_route(router: APIRouter, service: Service) -> None:
     async def put_items(request: Request) -> Response:
         """Store several items by their codes, all of them or none. Durable when answered."""
         content_type(request, JSON)
-        batch = await read_batch(service, await request.body())
+        batch = await read_batch(service, request.receive)
         codes = np.frombuffer(batch.codes, dtype=np.uint8).reshape(len(batch.keys), -1)
         new = await service.write(lambda: index.add(batch.keys, codes, batch.metadata()))
         return Response(orjson.dumps({"new": new, "replaced": len(batch.keys) - new}), media_type=JSON)
