@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -43,6 +44,22 @@ def test_an_exif_bomb_is_refused_and_others_are_answered(start):
         answer = api.post("/v1/encode", files={"image": exif_bomb(800_000)})
         assert (answer.status_code, "of metadata" in answer.json()["detail"]) == (422, True)
     assert api.post("/v1/encode", files={"image": png()}).status_code == 200
+
+
+def test_a_small_image_waits_for_no_large_one(api):
+    """Images of 49 million pixels in a few bytes kept both decoders, and all others waited for seconds."""
+    large, pool = png(size=(2000, 1500)), api.service.encode_image._large
+    expected = api.post("/v1/encode", files={"image": large}).json()["code"]
+    os.kill(stopped := pool._idle[0]._process.pid, signal.SIGSTOP)
+    answers = []
+    waiting = threading.Thread(target=lambda: answers.append(api.post("/v1/encode", files={"image": large}).json()))
+    waiting.start()
+    for _ in range(3):
+        assert api.post("/v1/encode", files={"image": png()}).status_code == 200
+    assert answers == []
+    os.kill(stopped, signal.SIGCONT)
+    waiting.join(20)
+    assert answers[0]["code"] == expected
 
 
 def test_a_worker_decodes_as_the_library_does(worker):

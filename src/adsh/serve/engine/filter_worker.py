@@ -7,6 +7,7 @@ map together, and sees what others commit with its next search.
 from __future__ import annotations
 
 import json
+import time
 import traceback
 from functools import lru_cache
 from pathlib import Path
@@ -42,7 +43,7 @@ def search(options: dict[str, Any], payload: bytes) -> tuple[dict[str, Any], byt
 
     Args:
         options: Those of the message; `folder` and `storage_id`, the index that the service has open; `seconds`, how
-            long the search may take.
+            long the search may take, and `own_time`, whether what other processes take from this one is not counted.
         payload: That of the message.
     """
     try:
@@ -54,7 +55,7 @@ def search(options: dict[str, Any], payload: bytes) -> tuple[dict[str, Any], byt
         return {}, b""
     try:
         plan = _plan(options, payload)
-        with time_limit(options["seconds"]):
+        with time_limit(options["seconds"], time.process_time if options["own_time"] else time.monotonic):
             return {}, answer_json(index, plan, Searcher(index).run(plan)[0])
     except AdshError as problem:
         return {"error": type(problem).__name__, "text": str(problem)}, b""

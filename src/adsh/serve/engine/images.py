@@ -16,7 +16,9 @@ from .limits import Limits
 from .problems import too_busy
 from .workers import WorkerPool
 
-_DECODERS = 2  # processes, and so the most images in memory at their full size
+_DECODERS = 2  # processes for small images and as many for large ones, and so the most of these in memory
+_QUICK_PIXELS = 1 << 21  # an image of more goes to the others: a small one never waits for it
+_LARGE_NICE = 10
 _BYTES_PER_PIXEL, _MEMORY = 16, 1 << 30  # that decoding may take: for each pixel, and besides
 _WAIT = 0.004  # seconds that the first image of a batch waits for others
 
@@ -42,6 +44,7 @@ class ImageEncoder:
         self._encoder, self._limits = encoder, limits
         memory = _MEMORY + _BYTES_PER_PIXEL * limits.max_pixels
         self._decoders = WorkerPool(_DECODERS, memory, limits.max_decode_seconds, "decode")
+        self._large = WorkerPool(_DECODERS, memory, limits.max_decode_seconds, "decode-large", _LARGE_NICE)
         self._options = {"size": encoder.size, "max_pixels": limits.max_pixels}
         self._network: Batcher[Image.Image, EncodedImage] = Batcher(
             self._encode,
@@ -59,7 +62,9 @@ class ImageEncoder:
             raise too_busy("images", self._limits.max_queue)
         self.in_progress += 1
         try:
-            shape, pixels = await self._decoders("image", self._options, data)
+            shape, pixels = await self._decoders("image", {**self._options, "quick_pixels": _QUICK_PIXELS}, data)
+            if "large" in shape:
+                shape, pixels = await self._large("image", self._options, data)
             image = Image.frombytes("RGB", (shape["width"], shape["height"]), pixels)
             return await self._network(image)
         finally:
@@ -82,4 +87,5 @@ class ImageEncoder:
     async def close(self) -> None:
         """Return when everything accepted is answered."""
         await self._network.close()
-        await asyncio.get_running_loop().run_in_executor(None, self._decoders.close)
+        for pool in (self._decoders, self._large):
+            await asyncio.get_running_loop().run_in_executor(None, pool.close)
