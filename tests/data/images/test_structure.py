@@ -50,6 +50,7 @@ BOMBS = {
     "jpeg, comments": exif_bomb(5000).replace(b"\xff\xe1", b"\xff\xfe"),
     "jpeg, large Exif": exif_bomb(140, b"Exif\0\0" + b"x" * 65_000),
     "jpeg, padding": saved("JPEG")[:2] + b"\xff" * 9_000_000 + saved("JPEG")[2:],
+    "jpeg, less padding": saved("JPEG")[:2] + b"\xff" * 8_000_000 + saved("JPEG")[2:],  # two seconds in Pillow
     "jpeg, junk": saved("JPEG")[:2] + b"\xff\0" * 2_000 + saved("JPEG")[2:],
     "jpeg, zeros": saved("JPEG")[:20] + b"\0" * 9_000_000 + saved("JPEG")[20:],
     "png, empty chunks": png_of_chunks(chunk(b"tEXt", b"a\0b") * 2000),
@@ -73,6 +74,7 @@ def test_real_files_are_not_refused():
     data = saved("JPEG")
     check_structure(data[:2] + profile * 40 + data[2:], "the image")  # a large colour profile
     check_structure(exif_bomb(3, b"Exif\0\0" + b"x" * 60_000), "the image")
+    check_structure(data[:2] + b"\xff" * 60_000 + data[2:], "the image")  # padded to blocks of a disk
     check_structure(gif_comment(2_000), "the image")
     frames = [Image.new("RGB", (8, 8), (at % 256, at // 256, 0)) for at in range(1100)]
     check_structure(saved("GIF", save_all=True, append_images=frames), "the image")

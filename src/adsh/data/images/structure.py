@@ -17,12 +17,13 @@ MOST_PIECES = 1024  # segments or chunks of metadata
 MOST_METADATA = 8 << 20  # bytes in them: cameras that store depth or sound have several million
 _MOST_BLOCKS = 1 << 14  # of a GIF, 255 bytes each at most
 _MOST_PIXEL_PIECES = 1 << 16  # of a PNG, whose pixels lie in chunks too
+_MOST_JUNK = 1 << 16  # bytes between the segments of a JPEG, which Pillow skips one by one
 _MOST_SCANS = 100  # of a JPEG: each goes over all pixels, and a small file can have thousands
 _MOST_LATER_PIECES = 2000  # of a JPEG from its first scan on: scans, and the tables between them
 
 _PNG, _GIF, _JPEG = b"\x89PNG\r\n\x1a\n", (b"GIF87a", b"GIF89a"), b"\xff\xd8\xff"
 _BARE = {0x00, 0x01, *range(0xD0, 0xDA)}  # JPEG: the bytes after 0xFF that no length follows
-_JUNK = re.compile(rb"[^\xff]+|\xff+(?=\xff)")  # JPEG: bytes between segments, which Pillow skips one by one
+_JUNK = re.compile(rb"[^\xff]+|\xff+(?=\xff)")  # JPEG: bytes between segments
 _SCAN, _END, _MARKER = 0xDA, 0xD9, re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # JPEG: a marker among the pixels
 _FRAME_CHUNKS = (b"IDAT", b"fdAT", b"fcTL")  # PNG
 
@@ -38,7 +39,7 @@ def check_structure(data: bytes, called: str) -> None:
         InputError: it has; nothing of it was decoded.
     """
     if data.startswith(_JPEG):
-        pieces, most = _jpeg_segments(data), MOST_PIECES
+        pieces, most = _jpeg_segments(data, called), MOST_PIECES
     elif data.startswith(_PNG):
         pieces, most = _png_chunks(data, called), MOST_PIECES
     elif data.startswith(_GIF):
@@ -77,13 +78,16 @@ def _check_scans(data: bytes, at: int, called: str) -> None:
     raise InputError(f"{called} is a JPEG of more than {_MOST_LATER_PIECES:,} scans and tables: save it again")
 
 
-def _jpeg_segments(data: bytes) -> Iterator[int]:
+def _jpeg_segments(data: bytes, called: str) -> Iterator[int]:
     """Yield the length of each segment before the first scan, and of each run of bytes that belong to none."""
-    at = 2
+    at, skipped = 2, 0
     while at + 4 <= len(data) and data[at : at + 2] != b"\xff\xda":
         junk = _JUNK.match(data, at)
         if junk is not None:
             size = junk.end() - at
+            skipped += size
+            if skipped > _MOST_JUNK:
+                raise InputError(f"{called} has more than {_MOST_JUNK:,} bytes between its segments: save it again")
         elif data[at + 1] in _BARE:
             size = 2
         else:
