@@ -233,17 +233,27 @@ def attacks_on_the_service() -> str:
         rows += [(f"`{name}`, {_GROUPS[group]}", figures) for group, figures in result.get("others", {}).items()]
     for name, result in rows:
         sent = result.get("sent", {}).get("requests") or result.get("connections") or result.get("hostile_requests")
-        rate = result.get("rate", result.get("worst_rate"))
+        rate = result.get("rate")
         slowest = result.get("slowest_by_usual_p99")
         lines.append(
             [
                 name, "–" if sent is None else f"{sent:,}", "–" if rate is None else f"{rate:.2f}",
+                f"{result['worst_turn']:.2f}" if "worst_turn" in result else "–",
                 "–" if slowest is None else f"{slowest:.1f}",
                 f"{result['memory_grown_mib']} MiB" if "memory_grown_mib" in result else "–",
                 _stop(result), "yes" if result["held"] else "no",
             ]
         )  # fmt: skip
-    headings = ["attack", "sent", "rate kept", "slowest, in usual p99", "more memory", "a stop took", "held"]
+    headings = [
+        "attack",
+        "sent",
+        "rate kept",
+        "in the worst turn",
+        "slowest, in usual p99",
+        "more memory",
+        "a stop took",
+        "held",
+    ]
     return table(headings, lines)
 
 

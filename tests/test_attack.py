@@ -43,6 +43,7 @@ def test_late_few_and_missing_answers_are_not_held():
     usual = {"answers": {"200": 10}, "per_second": 10.0, "p99_ms": 5.0, "max_ms": 20.0}
     for changed in ({"per_second": 4.9}, {"max_ms": 51.0}, {"answers": {"200": 9, "503": 1}}):
         assert compare([usual], [usual])["held"]
+        assert compare([usual] * 2, [usual, {**usual, **changed}])["worst_turn"] in (0.49, 1.0)
         assert not compare([usual], [{**usual, **changed}])["held"]
 
 

@@ -101,12 +101,14 @@ def compare(before: list[dict[str, Any]], during: list[dict[str, Any]]) -> dict[
     """
     usual, rate = _mean(before, "per_second"), _mean(during, "per_second")
     p99, slowest = _mean(before, "p99_ms"), max(one["max_ms"] for one in during)
+    turns = list(zip(during, before, strict=True))
     refused = sum(count for one in during for name, count in one["answers"].items() if name != "200")
     return {
         "held": rate >= MIN_RATE * usual and slowest <= MAX_LATENCY * p99 and not refused,
         "usual_per_second": usual,
         "attacked_per_second": rate,
         "rate": round(rate / usual, 3),
+        "worst_turn": round(min(one["per_second"] / other["per_second"] for one, other in turns), 3),
         "usual_p99_ms": p99,
         "usual_slowest_ms": max(one["max_ms"] for one in before),
         "attacked_p99_ms": _mean(during, "p99_ms"),
