@@ -312,7 +312,7 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 PRESETS = tuple(_PRESETS)
-_POSTERIOR_ON_FEATURES = {"weight_decay": 1.0}  # a classifier of few items a class is soon too sure of itself
+ON_FEATURES = ("linear", "mlp")  # networks on features
 _MOST_UNEQUAL = 4.0  # times that the largest class may have the items of the smallest
 
 
@@ -334,20 +334,40 @@ def advised_bits(classes: int) -> int:
     return max(16, 8 * ceil(4 * log2(max(classes, 2)) / 8))
 
 
-def choose_head(bits: int, classes: ClassSizes) -> tuple[str, str]:
+def choose_head(bits: int, classes: ClassSizes, network: str) -> tuple[str, str]:
     """Return the head of `modern` and `fast` for these classes, and why.
 
-    Eq. (9) gives classes one code where there are more of them than bits, or where a few have most of the items.
+    Eq. (9) gives classes one code where there are more of them than bits, or where a few have most of the items. On
+    features a posterior head finds more in any case, new items most of all: decision 19.
+
+    Args:
+        bits: the code length.
+        classes: their number and sizes.
+        network: the network's name.
     """
     if classes.count > bits:
         return POSTERIOR, f"{classes.count:,} classes are more than {bits} bits"
     if classes.largest > _MOST_UNEQUAL * classes.smallest:
         return POSTERIOR, f"the largest class has {classes.largest:,} items and the smallest {classes.smallest:,}"
+    if _preset_name(network) in ON_FEATURES:
+        return POSTERIOR, "it finds more than a head of bits on features"
     return BITS, f"{classes.count:,} classes of similar sizes are no more than {bits} bits"
 
 
+def _preset_name(network: str) -> str:
+    """Return the name under which presets have values for a network: that of a frozen one is what is trained."""
+    return "mlp" if network.startswith(FROZEN_PREFIX) else network
+
+
 def recipe(
-    preset: str, network: str, *, multi_label: bool = False, method: str = "adsh", fits: str = BITS, **given: Any
+    preset: str,
+    network: str,
+    *,
+    multi_label: bool = False,
+    method: str = "adsh",
+    fits: str = BITS,
+    points: int | None = None,
+    **given: Any,
 ) -> Recipe:
     """Return the preset's values for this network and method, with those given (not None) in their place.
 
@@ -357,6 +377,7 @@ def recipe(
         multi_label: whether some items have several labels.
         method: "adsh", or the name of another method that trains a network.
         fits: the head that `choose_head` gives for these labels, which `modern` and `fast` take.
+        points: how many points Omega is drawn from, where that is known.
         **given: values of `Recipe` by their flat names.
 
     Returns:
@@ -364,16 +385,31 @@ def recipe(
     """
     if preset not in _PRESETS:
         raise InputError(f"preset={preset!r}: choose one of {', '.join(PRESETS)}")
-    if network.startswith(FROZEN_PREFIX):
-        network = "mlp"
+    network = _preset_name(network)
     values = dict(_BY_NETWORK.get((preset, network), {}))
     if multi_label:
         values.update(_MULTI_LABEL.get(preset, {}))
-        if preset in ("modern", "fast") and network in ("linear", "mlp"):
+        if preset in ("modern", "fast") and network in ON_FEATURES:
             values.update(_MULTI_LABEL_ON_FEATURES.get(method, {}))
     chosen = _by_current_name({name: value for name, value in given.items() if value is not None})
     if preset in ("modern", "fast") and chosen.get("head", fits) == POSTERIOR:
         values["head"] = POSTERIOR
-        values.update(_POSTERIOR_ON_FEATURES if network in ("linear", "mlp") else {})
+        if network in ON_FEATURES:
+            values.update(_posterior_on_features(points, chosen.get("samples")))
     values.update(chosen)
     return replace(_PRESETS[preset], **values)
+
+
+def _posterior_on_features(points: int | None, samples: int | None) -> dict[str, Any]:
+    """Return what changes for a classifier of features: decision 19.
+
+    Fresh items are worth more than repeats, and a classifier of few items a class is soon too sure of itself: in 50
+    outer iterations it sees each item of a small set about 20 times, in eight steps an iteration at least.
+
+    Args:
+        points: how many points Omega is drawn from, where that is known.
+        samples: m, where it was given.
+    """
+    m = 12_000 if points is None else min(12_000, max(1_000, ceil(0.4 * points)))
+    drawn = min(samples or m, points or m)
+    return {"weight_decay": 1.0, "samples": m, "inner": 1, "batch_size": min(128, max(16, drawn // 8))}

@@ -105,8 +105,8 @@ def test_the_gradient_is_that_of_the_cross_entropy(table):
 
 def test_all_points_of_a_class_get_its_code(table):
     table, labels = table
-    codes = table.finish(np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32))
+    votes = table.finish(np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32), None)
     dense = table.learned.dense()
-    assert np.array_equal(dense[labels >= 0], codes[labels[labels >= 0]])
+    assert np.array_equal(dense[labels >= 0], np.sign(votes)[labels[labels >= 0]])
     assert not dense[labels < 0].any()  # the network encodes them
     assert len(table.rows) == 3

@@ -87,7 +87,8 @@ def test_no_path_in_the_config_of_a_model_is_opened(folder, blobs, monkeypatch):
         raise AssertionError(f"opened {given[-1]}")
 
     monkeypatch.setattr("adsh.networks.registry.load_weights", opened)
-    change(folder, options={"hidden": 8, "weights": "/etc/passwd"})
+    options = json.loads((folder / "config.json").read_text())["network"]["options"]
+    change(folder, options={**options, "weights": "/etc/passwd"})
     assert (adsh.load(folder).encode(blobs[0]) == expected).all()
 
 

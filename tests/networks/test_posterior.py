@@ -8,7 +8,7 @@ import torch
 
 from adsh.networks import create_network
 from adsh.networks.class_lookup import split_scores
-from adsh.networks.posterior import Posterior, temperature
+from adsh.networks.posterior import Posterior
 
 from ..export.test_onnx import BITS, check_parity
 
@@ -43,6 +43,23 @@ def test_the_output_is_the_posterior_mean():
         np.testing.assert_allclose(torch.tanh(network(x)), posterior @ network.codes, atol=1e-5)
 
 
+def test_weights_that_differ_give_codes_between_two_classes_grades_and_leave_sure_items_their_code():
+    codes = np.tile([[1.0], [-1.0]], (1, 16)).astype(np.float32)
+    network = create_network("linear", 16, (1,), classes=2).eval()
+    weights = np.exp(np.random.default_rng(0).normal(size=codes.shape)).astype(np.float32)
+    network.codes.copy_(torch.as_tensor(weights * codes))
+    p = np.array([0.001, 0.2, 0.35, 0.5, 0.65, 0.8, 0.999], dtype=np.float32)
+    with torch.inference_mode():
+        outputs = torch.tanh(network.decide(torch.as_tensor(np.log(np.stack([p, 1 - p], axis=1))))).numpy()
+    ones = (outputs > 0).sum(axis=1)
+    assert ones[0] == 0
+    assert ones[-1] == 16
+    assert (np.diff(ones) >= 0).all()
+    assert len(set(ones)) > 4
+    mean = (p[3] * weights[0] - (1 - p[3]) * weights[1]) / (p[3] * weights[0] + (1 - p[3]) * weights[1])
+    np.testing.assert_allclose(outputs[3], mean, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("name", "shape", "options"),
     [
@@ -62,7 +79,3 @@ def test_a_spec_creates_the_same_network():
     again = create_network(network.adsh_spec["name"], 8, (6,), **network.adsh_spec["options"])
     assert again.temperature == 1.25
     assert {n: t.shape for n, t in again.state_dict().items()} == {n: t.shape for n, t in network.state_dict().items()}
-
-
-def test_codes_of_few_bits_a_class_are_sharper():
-    assert [temperature(10, 48), temperature(100, 48), temperature(1000, 32)] == [1.5, 1.48, 1.032]

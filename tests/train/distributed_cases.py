@@ -46,7 +46,8 @@ def images() -> np.ndarray:
 
 
 def single() -> Any:
-    return adsh.ADSH(12, **SMALL).fit(*points())
+    """A head of bits."""
+    return adsh.ADSH(12, recipe={"head": "bits"}, **SMALL).fit(*points())
 
 
 def multi() -> Any:
@@ -79,7 +80,7 @@ def many_classes(recipe: dict[str, Any] | None = None) -> Any:
 
 def last_batch_of_two() -> Any:
     """Less than one row for each of four processes."""
-    return adsh.ADSH(12, **{**SMALL, "samples": 66}).fit(*points())
+    return adsh.ADSH(12, recipe={"head": "bits"}, **{**SMALL, "samples": 66}).fit(*points())
 
 
 def dropout() -> Any:
@@ -159,6 +160,11 @@ def frozen_in_parts() -> Any:
     return adsh.ADSH(12, **{**OPTIONS, "outer": 2}, **options).fit(images(), points()[1])
 
 
+def few_in_parts() -> Any:
+    """A posterior head whose votes are fitted: classes no more than bits."""
+    return adsh.ADSH(12, recipe={"parts": 4}, **SMALL).fit(*points())
+
+
 def dpsh_in_parts() -> Any:
     return create("dpsh", bits=12, **{**SMALL, "outer": 2, "recipe": {"parts": 4}}).fit(*points())
 
@@ -167,7 +173,9 @@ _ALL = (
     single, multi, many_classes, queries, given, sparse, last_batch_of_two, dropout, convolutions, frozen, a_long_run,
     dpsh, dsh,
 )  # fmt: skip
-_EXACT = (convolutions_in_parts, given_in_parts, multi_in_parts, many_in_parts, frozen_in_parts, dpsh_in_parts)
+_EXACT = (
+    convolutions_in_parts, given_in_parts, multi_in_parts, few_in_parts, many_in_parts, frozen_in_parts, dpsh_in_parts,
+)  # fmt: skip
 CASES: dict[str, Callable[[], Any]] = {case.__name__: case for case in _ALL}
 EXACT: dict[str, Callable[[], Any]] = {case.__name__: case for case in _EXACT}
 

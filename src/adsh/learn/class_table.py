@@ -2,8 +2,8 @@
 
 The network predicts the label set of an item; the codes of the label sets are far apart from the start, whatever the
 network predicts. While it is trained they play no part: the loss is the cross-entropy of the label sets, each sampled
-as often as the others. Afterwards each label set is given its code by `class_codes`, and the code of a query is the
-sign of sum_k p_k v_k, the code of the least expected Hamming distance to that of the query's label set.
+as often as the others. Afterwards each label set is given its code by `class_codes` and its votes by `class_votes`, and
+the code of a query is the sign of sum_k p_k w_k v_k.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from .class_codes import Signs, assign_codes, separated_codes
+from .class_codes import assign_codes, separated_codes
+from .class_votes import fitted_votes, random_votes
 from .code_table import CodeTable
 from .rows import Rows
 from .similarity import Indices
@@ -80,19 +81,26 @@ class ClassTable:
         classes = torch.as_tensor(self.classes_of(omega), device=scores.device)
         return float(cross_entropy(scores, classes)) * len(classes) * self.points
 
-    def finish(self, weights: NDArray[np.float32]) -> Signs:
+    @property
+    def fits_votes(self) -> bool:
+        """Whether `finish` fits the votes to scores: with more classes than bits that gains nothing (decision 19)."""
+        return self.bits <= self.learned.bits
+
+    def finish(self, weights: NDArray[np.float32], scores: Tensor | None) -> NDArray[np.float32]:
         """Give every label set its code, and all of its points with it.
 
         Args:
             weights: (K, d) of the network's last layer, which says what label sets are alike.
+            scores: (m, K) of sampled points, where `fits_votes`.
 
         Returns:
-            (K, c) the codes, in the order of the network's outputs.
+            (K, c) the votes, in the order of the network's outputs; their signs are the codes.
         """
         rng = np.random.default_rng(self._seed)
         codes = assign_codes(separated_codes(self.bits, self.learned.bits, rng), weights, rng)
         self.learned.set_codes(codes)
-        return codes
+        votes = random_votes(codes, rng)
+        return votes if scores is None else fitted_votes(votes, scores, self._seed)
 
     def warm_up(self, m: int, device: Any) -> None:
         """Do nothing: the network's step is all that runs on a GPU."""

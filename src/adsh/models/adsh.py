@@ -21,14 +21,18 @@ from ..learn import CodeTable, LabelSets, LearnedCodes
 from ..learn.class_table import ClassGradient, ClassTable
 from ..learn.learned_codes import NewLabels
 from ..learn.objective import ObjectiveTerms
-from ..networks.posterior import Posterior, temperature
+from ..networks.posterior import Posterior
 from ..networks.traits import traits_of
 from ..train.callbacks import Callback
-from ..train.state import Activation, BatchGradient, Record
+from ..train.checkpoint import configuration_begun
+from ..train.forward import network_outputs
+from ..train.state import Activation, BatchGradient, Loader, Record
 from .deep_hash import DeepHash, Indices
 from .fitting import FitData, FitOptions
 from .registry import register_model
 from .storage import read_model
+
+_SCORED = 4096  # points whose scores the votes of a posterior head are fitted to
 
 
 class ADSH(DeepHash):
@@ -150,7 +154,10 @@ class ADSH(DeepHash):
             raise InputError(f"queries have items of shape {query_items.shape}, but those of Y have {items.shape}")
         table = self._table(items, query_items if queries is not None else None, labels, query_labels, similarity)
         sizes = self._class_sizes(table)
-        fits, why = (BITS, "") if sizes is None else choose_head(self.bits, sizes)
+        fits, why = (BITS, "") if sizes is None else choose_head(self.bits, sizes, str(self.network))
+        begun = configuration_begun(Path(checkpoints)) if resume and checkpoints is not None else None
+        if begun is not None:  # an earlier version may have chosen another head
+            fits, why = begun.get("head", BITS), "the run began with it"
         recipe = self._recipe(table.label_sets, table.num_sampleable, fits)
         if recipe.head == POSTERIOR and sizes is None:
             raise InputError("head='posterior' needs one label an item and a network given by its name: leave it out")
@@ -248,18 +255,23 @@ class ADSH(DeepHash):
     def _head_options(self, recipe: Recipe, table: Any) -> dict[str, Any]:
         if recipe.head != POSTERIOR:
             return {}
-        return {"classes": table.bits, "temperature": temperature(table.bits, self.bits)}
+        return {"classes": table.bits}
 
     def _activation(self, recipe: Recipe) -> Activation:
         return nn.Identity() if recipe.head == POSTERIOR else torch.tanh
 
-    def _finish(self, network: nn.Module, table: CodeTable | ClassTable) -> None:
+    def _finish(self, network: nn.Module, table: CodeTable | ClassTable, loader: Loader) -> None:
         if isinstance(table, ClassTable):
             assert isinstance(network, Posterior)
             head = traits_of(network).head
             assert isinstance(head, nn.Linear)
-            codes = table.finish(head.weight.detach().float().cpu().numpy())
-            network.codes.copy_(torch.as_tensor(codes))
+            scores = None
+            if table.fits_votes:
+                sample = table.draw(min(_SCORED, table.num_sampleable), np.random.default_rng(int(self.seed)))
+                batches = network_outputs(network.network, loader, sample, activation=nn.Identity())
+                scores = torch.cat([batch.cpu() for batch in batches])
+            votes = table.finish(head.weight.detach().float().cpu().numpy(), scores)
+            network.codes.copy_(torch.as_tensor(votes))
 
     def _build_network(self, name: str, shape: Sequence[int], options: dict[str, Any], width: int) -> nn.Module:
         return super()._build_network(name, shape, options, self.bits)  # a posterior head is wider in training alone

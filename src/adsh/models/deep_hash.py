@@ -25,7 +25,7 @@ from ..networks import create_network, takes_center_crop
 from ..networks.preprocess import BILINEAR
 from ..networks.traits import traits_of
 from ..train.checkpoint import Checkpoints, found
-from ..train.state import Activation, BatchGradient
+from ..train.state import Activation, BatchGradient, Loader
 from ..utils.progress import Progress
 from .fitted_network import FittedNetwork
 from .fitting import FitData, FitOptions, Fitting, LearnedTable
@@ -165,7 +165,9 @@ class DeepHash(FittedNetwork, Parameters, ABC):
         else:
             spec = traits_of(self.network).spec
             name = spec["name"] if spec else "module"
-        recipe = config.recipe(self.preset, name, multi_label=multi, method=self.name, fits=fits, **given)
+        recipe = config.recipe(
+            self.preset, name, multi_label=multi, method=self.name, fits=fits, points=num_sampleable, **given
+        )
         if self.samples is not None and self.samples > num_sampleable:
             warnings.warn(
                 f"samples={self.samples}, but only {num_sampleable} points can be sampled: all of them are taken",
@@ -237,8 +239,14 @@ class DeepHash(FittedNetwork, Parameters, ABC):
         """Return what makes outputs of F(x) in training."""
         return type(self).activation
 
-    def _finish(self, network: nn.Module, table: Any) -> None:
-        """Complete the codes once the network is trained, before it encodes anything."""
+    def _finish(self, network: nn.Module, table: Any, loader: Loader) -> None:
+        """Complete the codes once the network is trained, before it encodes anything.
+
+        Args:
+            network: What was trained, without its frozen part.
+            table: What was learned together with it.
+            loader: Gives what the network was trained on.
+        """
 
     def _build_network(self, name: str, shape: Sequence[int], options: dict[str, Any], width: int) -> nn.Module:
         """Create a network by name.

@@ -26,7 +26,7 @@ from ..train.checkpoint import Checkpoints
 from ..train.distributed import ProcessGroup
 from ..train.feature_cache import features_once
 from ..train.loop import Trainer
-from ..train.state import Activation, BatchGradient, Record, Table, TrainState
+from ..train.state import Activation, BatchGradient, Loader, Record, Table, TrainState
 from ..utils.device import DeviceChoice, choose_device, one_thread, threads_for
 from ..utils.progress import Progress
 from .inference import calibrate_and_check, describe_weights, encode
@@ -96,8 +96,14 @@ class Trainable(Protocol):
     def _activation(self, recipe: Recipe) -> Activation:
         """Return what makes outputs of F(x) in training."""
 
-    def _finish(self, network: nn.Module, table: Any) -> None:
-        """Complete the codes once the network is trained."""
+    def _finish(self, network: nn.Module, table: Any, loader: Loader) -> None:
+        """Complete the codes once the network is trained.
+
+        Args:
+            network: What was trained, without its frozen part.
+            table: What was learned together with it.
+            loader: Gives what the network was trained on.
+        """
 
     def _network(self, bits: int, shape: tuple[int, ...], recipe: Recipe, table: Any) -> nn.Module:
         """Build the network.
@@ -192,7 +198,7 @@ class Fitting:
             )  # fmt: skip
             with threads_for(trained, device), loader:
                 history = trainer.fit(on_start=self._on_start, on_iteration=self._on_iteration)
-            self.model._finish(trained, data.table)
+                self.model._finish(trained, data.table, loader)
             codes = None
             if data.encode_after is not None:
                 codes = encode(network, data.items, device, recipe, data.encode_after, self.group)

@@ -15,6 +15,7 @@ from ..data import Items
 from ..data.loader import DeviceLoader
 from ..errors import InputError, first_line
 from ..hamming.bits import Codes, pack
+from ..networks.standardize import Standardize
 from ..networks.traits import traits_of
 from ..train.distributed import ProcessGroup
 from ..train.forward import network_outputs
@@ -114,6 +115,9 @@ def calibrate_and_check(network: nn.Module, loader: DeviceLoader, bits: int) -> 
     spread = loader.items.spread()
     sample = loader(spread if calibrate is not None else spread[:2])  # large images in thousands fill the memory
     if calibrate is not None:
+        for layer in network.modules():
+            if isinstance(layer, Standardize):
+                layer.points = len(loader.items)
         calibrate(sample)
     network.eval()
     try:

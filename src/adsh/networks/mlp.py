@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from .standardize import Standardize
 
+_NOISE, _MOST_NOISE = 0.0265, 2.0  # for each root of a dimension, with many points: .6 of 512; and at most
+
 
 class MLP(nn.Module):
     """(b, d) features through `hidden` rectified units to (b, bits).
@@ -17,19 +19,24 @@ class MLP(nn.Module):
         dimensions: of the features, d.
         bits: the code length.
         hidden: the number of rectified units.
-        noise: the standard deviation of the noise.
+        noise: the standard deviation of the noise; None for more the more dimensions and the fewer
+            points there are.
     """
 
-    def __init__(self, dimensions: int, bits: int, hidden: int, noise: float) -> None:
+    def __init__(self, dimensions: int, bits: int, hidden: int, noise: float | None) -> None:
         super().__init__()
-        self.noise = noise
+        self._given_noise = noise
+        self.noise = _NOISE * dimensions**0.5 if noise is None else noise
         self.standardize = Standardize(dimensions)
         self.hidden = nn.Linear(dimensions, hidden)
         self.head = nn.Linear(hidden, bits)
 
     def calibrate(self, sample: Tensor) -> None:
-        """Set the standardisation from a sample of the features."""
+        """Set the standardisation, and the noise unless it was given, from a sample of the features."""
         self.standardize.calibrate(sample)
+        if self._given_noise is None:
+            noise = _NOISE * len(self.standardize.mean) ** 0.5
+            self.noise = min(_MOST_NOISE, noise * max(1.0, self.standardize.scarcity) ** 0.25)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return F(x), (b, bits)."""
@@ -40,7 +47,7 @@ class MLP(nn.Module):
         return out
 
 
-def build(bits: int, input_shape: tuple[int, ...], hidden: int = 1024, noise: float = 0.3) -> MLP:
+def build(bits: int, input_shape: tuple[int, ...], hidden: int = 1024, noise: float | None = None) -> MLP:
     """Create `mlp`.
 
     Args:

@@ -1,9 +1,10 @@
-"""A head that predicts the class, and codes by the mean of the classes' codes over its posterior.
+"""A head that predicts the class, and codes by a weighted mean of the classes' codes over its posterior.
 
-    F(x) = atanh( sum_k p_k v_k ),   p = softmax(scores(x) / temperature)
+    F(x) = atanh( sum_k p_k w_kb v_kb / sum_k p_k w_kb ),   p = softmax(scores(x) / temperature)
 
-The signs of the mean are the code of the least expected Hamming distance to the code of the true class, and tanh(F(x))
-is the mean itself. A head with bits of its own tells only few classes apart by c bits; this one does any number.
+With equal weights the signs of the mean are the code of the least expected Hamming distance to the code of the true
+class; weights that differ give codes between two classes grades (`learn.class_votes`). tanh(F(x)) is the mean itself. A
+head with bits of its own tells only few classes apart by c bits; this one does any number.
 """
 
 from __future__ import annotations
@@ -17,17 +18,10 @@ from .frozen import Frozen
 _LARGEST_MEAN = 1 - 1e-6  # beyond it, atanh in float32 is infinite
 
 
-def temperature(classes: int, bits: int) -> float:
-    """Return the temperature for so many classes and bits: 1.5, and less where a code has few bits a class.
-
-    Softer posteriors tell items apart that have the same most probable class, which needs bits to do so; chosen on
-    held-out items of Caltech-101 and CUB-200 (decision 18).
-    """
-    return 1 + min(0.5, bits / classes)
-
-
 class Posterior(Lookup):
     """A classifier that returns class scores in training, and the posterior mean of the codes in evaluation.
+
+    Its `codes` are votes w_kb v_kb: their signs are the codes of the classes.
 
     Args:
         network: the classifier, (b, ...) to (b, classes).
@@ -41,8 +35,9 @@ class Posterior(Lookup):
         self.temperature = temperature
 
     def decide(self, outputs: Tensor) -> Tensor:
-        """Return (b, c), atanh of the posterior mean of the codes."""
-        mean = (outputs.float() / self.temperature).softmax(dim=1) @ self.codes
+        """Return (b, c), atanh of the weighted posterior mean of the codes."""
+        posterior = (outputs.float() / self.temperature).softmax(dim=1)
+        mean = (posterior @ self.codes) / (posterior @ self.codes.abs())
         return torch.atanh(mean.clamp(-_LARGEST_MEAN, _LARGEST_MEAN))
 
 

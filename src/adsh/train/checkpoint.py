@@ -140,6 +140,16 @@ def found(folder: Path) -> list[Path]:
     return sorted(folder.glob("checkpoint-*.safetensors"), reverse=True)
 
 
+def configuration_begun(folder: Path) -> dict[str, str] | None:
+    """Return the configuration of the run whose checkpoints a folder holds; None where none can be read."""
+    for path in found(folder):
+        with suppress(OSError, SafetensorError, ValueError, KeyError, TypeError):
+            with safe_open(path, framework="pt") as file:
+                configuration: dict[str, str] = json.loads((file.metadata() or {})["adsh"])["configuration"]
+            return configuration
+    return None
+
+
 def _tensors(state: TrainState) -> dict[str, Tensor]:
     tensors = {f"network.{name}": tensor for name, tensor in state.network.state_dict().items()}
     if state.average is not None:

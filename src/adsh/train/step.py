@@ -47,7 +47,7 @@ class Step:
         self.bf16 = recipe.bf16 and device.type == "cuda"
         if device.type == "cuda":
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a stub that leaves it out
-        self.optimizer = build_optimizer(network, recipe, fused=device.type == "cuda")
+        self.optimizer = build_optimizer(network, recipe)
         self._average = WeightAverage(network, recipe.ema_decay) if recipe.ema_decay else None
         self.taken = 0  # steps
         self.rate_used = 0.0
