@@ -269,18 +269,27 @@ def many_classes() -> str:
     for line in lines:
         row = json.loads(line)
         groups.setdefault((row["data"], row["bits"]), {}).setdefault(row["method"], []).append(row)
-    methods = {"adsh": "ADSH", "adsh-bits": "with a head of bits", "classifier_d": "classifier-D", "sdh_d": "SDH-D"}
+    methods = {
+        "adsh": "ADSH", "adsh-bits": "with a head of bits", "classifier_d": "classifier-D", "sdh_d": "SDH-D",
+        "logistic": "linear classifier, no codes",
+    }  # fmt: skip
     shown = []
     for (data, bits), by_method in sorted(groups.items()):
-        splits = {len(by_method.get(method, [])) for method in methods}
+        splits = {len(by_method[method]) for method in methods if method in by_method}
         cells = [
-            " / ".join(_share(statistics.fmean(row[column]["map"] for row in by_method[method])) for column in _COLUMNS)
+            " / ".join(_mean_share(by_method[method], column, data) for column in _COLUMNS)
             if by_method.get(method)
             else "–"
             for method in methods
         ]
         shown.append([data, bits, *cells, "–".join(str(count) for count in sorted({min(splits), max(splits)}))])
     return table(["data", "bits", *methods.values(), "splits"], shown)
+
+
+def _mean_share(rows: list[dict[str, Any]], column: str, data: str) -> str:
+    """Return the mean over the splits; over classes where their sizes are the point."""
+    values = [row[column]["over_classes" if data == "unequal" else "map"] for row in rows if column in row]
+    return _share(statistics.fmean(values)) if values else "–"
 
 
 def _share(value: float) -> str:

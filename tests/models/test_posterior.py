@@ -86,6 +86,7 @@ def test_the_choice_names_its_reason():
     assert choose_head(48, ClassSizes(100, 31, 800), "mlp") == ("posterior", "100 classes are more than 48 bits")
     assert choose_head(48, ClassSizes(4, 20, 350), "tiny")[1] == "the largest class has 350 items and the smallest 20"
     assert choose_head(12, ClassSizes(10, 100, 100), "efficientnet_lite0")[0] == "bits"
+    assert choose_head(12, ClassSizes(10, 100, 100), "mlp", ["lr", "soften"]) == ("bits", "target_exponent was given")
     for network in ("mlp", "linear", "frozen:efficientnet_lite0"):
         assert choose_head(12, ClassSizes(10, 100, 100), network)[0] == "posterior"
 

@@ -154,7 +154,8 @@ class ADSH(DeepHash):
             raise InputError(f"queries have items of shape {query_items.shape}, but those of Y have {items.shape}")
         table = self._table(items, query_items if queries is not None else None, labels, query_labels, similarity)
         sizes = self._class_sizes(table)
-        fits, why = (BITS, "") if sizes is None else choose_head(self.bits, sizes, str(self.network))
+        given = [*(self.recipe or {}), *(["gamma"] if self.gamma is not None else [])]
+        fits, why = (BITS, "") if sizes is None else choose_head(self.bits, sizes, str(self.network), given)
         begun = configuration_begun(Path(checkpoints)) if resume and checkpoints is not None else None
         if begun is not None:  # an earlier version may have chosen another head
             fits, why = begun.get("head", BITS), "the run began with it"
