@@ -313,19 +313,6 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
 
 PRESETS = tuple(_PRESETS)
 ON_FEATURES = ("linear", "mlp")  # networks on features
-_OF_BITS = {
-    "gamma", "target_exponent", "code_update_interval", "sweeps", "refresh_outputs", "use_sign_outputs",
-}  # fmt: skip  # values that a posterior head does not have
-_MOST_UNEQUAL = 4.0  # times that the largest class may have the items of the smallest
-
-
-@dataclass(frozen=True)
-class ClassSizes:
-    """How many classes there are, and the items of the smallest and of the largest of them."""
-
-    count: int
-    smallest: int
-    largest: int
 
 
 def advised_bits(classes: int) -> int:
@@ -337,31 +324,7 @@ def advised_bits(classes: int) -> int:
     return max(16, 8 * ceil(4 * log2(max(classes, 2)) / 8))
 
 
-def choose_head(bits: int, classes: ClassSizes, network: str, given: Iterable[str] = ()) -> tuple[str, str]:
-    """Return the head of `modern` and `fast` for these classes, and why.
-
-    Eq. (9) gives classes one code where there are more of them than bits, or where a few have most of the items. On
-    features a posterior head finds more in any case, new items most of all: decision 19.
-
-    Args:
-        bits: the code length.
-        classes: their number and sizes.
-        network: the network's name.
-        given: names of values that the user gave; some are of a head of bits alone, and so ask for one.
-    """
-    if classes.count > bits:
-        return POSTERIOR, f"{classes.count:,} classes are more than {bits} bits"
-    if classes.largest > _MOST_UNEQUAL * classes.smallest:
-        return POSTERIOR, f"the largest class has {classes.largest:,} items and the smallest {classes.smallest:,}"
-    asked = sorted(_OF_BITS & current_names(given))
-    if asked:
-        return BITS, f"{asked[0]} was given"
-    if _preset_name(network) in ON_FEATURES:
-        return POSTERIOR, "it finds more than a head of bits on features"
-    return BITS, f"{classes.count:,} classes of similar sizes are no more than {bits} bits"
-
-
-def _preset_name(network: str) -> str:
+def preset_name(network: str) -> str:
     """Return the name under which presets have values for a network: that of a frozen one is what is trained."""
     return "mlp" if network.startswith(FROZEN_PREFIX) else network
 
@@ -392,7 +355,7 @@ def recipe(
     """
     if preset not in _PRESETS:
         raise InputError(f"preset={preset!r}: choose one of {', '.join(PRESETS)}")
-    network = _preset_name(network)
+    network = preset_name(network)
     values = dict(_BY_NETWORK.get((preset, network), {}))
     if multi_label:
         values.update(_MULTI_LABEL.get(preset, {}))

@@ -159,7 +159,7 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path):
 def test_points_without_a_label_are_no_queries_and_are_evaluated_as_such(adsh, tmp_path, blobs):
     features, labels = blobs
     np.savez(tmp_path / "half.npz", features=features, labels=np.where(np.arange(300) % 2, labels, -1))
-    assert adsh("train", "half.npz", "--bits", 12, "--outer", 2, "--out", "model").status == 0
+    assert adsh("train", "half.npz", "--bits", 12, "--outer", 10, "--out", "model").status == 0
     ended = adsh("evaluate", "model", "--json")
     assert ended.status == 0
     assert ended.json["queries"] == 15  # a tenth of the labelled

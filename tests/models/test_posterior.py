@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import adsh
-from adsh.config import ClassSizes, choose_head
 from adsh.errors import InputError
+from adsh.learn.head_choice import ClassSizes, choose_head
 
 BITS = 12
 SIZES = [150] * 4 + [12] * 36

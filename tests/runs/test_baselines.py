@@ -66,7 +66,7 @@ def test_features_of_a_frozen_network_are_collected_while_it_encodes(photos, mon
     assert sum(passes) == 10  # the queries alone: those of the database are kept from training
     np.testing.assert_allclose(found.database, expected, atol=1e-5)
     assert found.queries.shape == (10, 1280)
-    assert not model.network_.top._forward_pre_hooks
+    assert not any(module._forward_pre_hooks for module in model.network_.modules())
     scores = evaluate_baselines(found.queries, found.database, queries.labels, database.labels)
     assert scores[1].columns["learned"].map_expected == 1
 

@@ -31,8 +31,7 @@ def random_votes(codes: Signs, rng: np.random.Generator) -> NDArray[np.float32]:
     """
     classes, bits = codes.shape
     logs = rng.standard_normal((classes, bits)) * min(_WIDEST, (bits / classes) ** 0.5)
-    votes: NDArray[np.float32] = (np.exp(logs) * codes).astype(np.float32)
-    return votes
+    return _scaled((np.exp(logs) * codes).astype(np.float32))
 
 
 def fitted_votes(votes: NDArray[np.float32], scores: Tensor, seed: int) -> NDArray[np.float32]:
@@ -69,5 +68,10 @@ def fitted_votes(votes: NDArray[np.float32], scores: Tensor, seed: int) -> NDArr
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         optimizer.step()
-    fitted: NDArray[np.float32] = (logs.detach().exp() * signs).numpy()
-    return fitted
+    return _scaled((logs.detach().exp() * signs).numpy())
+
+
+def _scaled(votes: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the votes with 1 as the largest weight of each bit, which changes no bit."""
+    scaled: NDArray[np.float32] = votes / np.abs(votes).max(axis=0)
+    return scaled

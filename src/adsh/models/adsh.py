@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..config import BITS, FROZEN_PREFIX, POSTERIOR, ClassSizes, Recipe, choose_head
+from ..config import BITS, FROZEN_PREFIX, POSTERIOR, Recipe
 from ..data import Items, as_items
 from ..data.fingerprint import Fingerprint, fingerprint, of_similarity
 from ..data.items import labels_of
@@ -19,6 +19,7 @@ from ..hamming.bits import Codes
 from ..labels import check_columns
 from ..learn import CodeTable, LabelSets, LearnedCodes
 from ..learn.class_table import ClassGradient, ClassTable
+from ..learn.head_choice import ClassSizes, choose_head
 from ..learn.learned_codes import NewLabels
 from ..learn.objective import ObjectiveTerms
 from ..networks.posterior import Posterior

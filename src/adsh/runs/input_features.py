@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..data import Dataset
 from ..models.protocol import HashModel
+from ..networks.class_lookup import split_scores
 from ..networks.frozen import Frozen
 
 _MOST = 200_000  # images whose features are kept
@@ -59,7 +60,7 @@ def input_features(model: HashModel, queries: Dataset, database: Dataset) -> Ite
             return InputFeatures(missing="the network was not given each image once")
         return InputFeatures(rows[: len(queries)], rows[len(queries) :])
 
-    handle = network.top.register_forward_pre_hook(keep)
+    handle = split_scores(network.top)[0].register_forward_pre_hook(keep)
     try:
         yield collected
     finally:
