@@ -21,7 +21,7 @@ _WIDEST = 1.5  # standard deviation of log w, at most
 _STEPS, _BATCH, _RATE = 600, 256, 0.03
 _SOFTER = 1.5  # what scores of items that the network was trained on are divided by: it is too sure of them
 _CONTRAST = 4.0  # of the inner products of two codes, as shares of c
-_SLOPE = (1.0, 3.0)  # of the tanh in place of the sign, in the first step and in the last
+_STEEPNESS = (1.0, 3.0)  # of the tanh in place of the sign, in the first step and in the last
 
 
 def random_votes(codes: Signs, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -51,8 +51,8 @@ def fitted_votes(votes: NDArray[np.float32], scores: Tensor, seed: int) -> NDArr
     generator = Generator().manual_seed(seed)
     signs, start = torch.as_tensor(np.sign(votes)), torch.as_tensor(np.log(np.abs(votes)))
     posteriors = (scores.detach().float().cpu() / _SOFTER).softmax(dim=1)  # (m, K)
-    logs, log_slope = start.clone().requires_grad_(), torch.full((), 0.5, requires_grad=True)
-    optimizer = torch.optim.Adam([logs, log_slope], lr=_RATE)
+    logs, log_steepness = start.clone().requires_grad_(), torch.full((), 0.5, requires_grad=True)
+    optimizer = torch.optim.Adam([logs, log_steepness], lr=_RATE)
     size, bits = min(_BATCH, len(posteriors)), signs.shape[1]
     others = ~torch.eye(size, dtype=torch.bool)
     for step in range(_STEPS):
@@ -60,8 +60,8 @@ def fitted_votes(votes: NDArray[np.float32], scores: Tensor, seed: int) -> NDArr
         optimizer.param_groups[0]["lr"] = _RATE * left
         P = posteriors[torch.randint(len(posteriors), (size,), generator=generator)]  # (b, K)
         weights = logs.exp()
-        slope = log_slope.exp() * (_SLOPE[0] * left + _SLOPE[1] * (1 - left))
-        U = torch.tanh(slope * (P @ (weights * signs)) / (P @ weights))  # (b, c)
+        steepness = log_steepness.exp() * (_STEEPNESS[0] * left + _STEEPNESS[1] * (1 - left))
+        U = torch.tanh(steepness * (P @ (weights * signs)) / (P @ weights))  # (b, c)
         near = (_CONTRAST / bits * U @ U.T).masked_fill(~others, -torch.inf).log_softmax(dim=1)
         same = P @ P.T * others
         loss = -(same * near.masked_fill(~others, 0.0)).sum() / same.sum()

@@ -38,9 +38,9 @@ def choose_head(bits: int, classes: ClassSizes, network: str, given: Iterable[st
         return POSTERIOR, f"{classes.count:,} classes are more than {bits} bits"
     if classes.largest > _MOST_UNEQUAL * classes.smallest:
         return POSTERIOR, f"the largest class has {classes.largest:,} items and the smallest {classes.smallest:,}"
-    asked = sorted(_OF_BITS & current_names(given))
-    if asked:
-        return BITS, f"{asked[0]} was given"
+    requested = sorted(_OF_BITS & current_names(given))
+    if requested:
+        return BITS, f"{requested[0]} was given"
     if preset_name(network) in ON_FEATURES:
         return POSTERIOR, "it finds more than a head of bits on features"
     return BITS, f"{classes.count:,} classes of similar sizes are no more than {bits} bits"

@@ -25,7 +25,7 @@ from ..learn.objective import ObjectiveTerms
 from ..networks.posterior import Posterior
 from ..networks.traits import traits_of
 from ..train.callbacks import Callback
-from ..train.checkpoint import configuration_begun
+from ..train.checkpoint import started_configuration
 from ..train.forward import network_outputs
 from ..train.state import Activation, BatchGradient, Loader, Record
 from .deep_hash import DeepHash, Indices
@@ -157,9 +157,9 @@ class ADSH(DeepHash):
         sizes = self._class_sizes(table)
         given = [*(self.recipe or {}), *(["gamma"] if self.gamma is not None else [])]
         fits, why = (BITS, "") if sizes is None else choose_head(self.bits, sizes, str(self.network), given)
-        begun = configuration_begun(Path(checkpoints)) if resume and checkpoints is not None else None
-        if begun is not None:  # an earlier version may have chosen another head
-            fits, why = begun.get("head", BITS), "the run began with it"
+        started = started_configuration(Path(checkpoints)) if resume and checkpoints is not None else None
+        if started is not None:  # an earlier version may have chosen another head
+            fits, why = started.get("head", BITS), "the run began with it"
         recipe = self._recipe(table.label_sets, table.num_sampleable, fits)
         if recipe.head == POSTERIOR and sizes is None:
             raise InputError("head='posterior' needs one label an item and a network given by its name: leave it out")

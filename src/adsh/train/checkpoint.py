@@ -140,7 +140,7 @@ def found(folder: Path) -> list[Path]:
     return sorted(folder.glob("checkpoint-*.safetensors"), reverse=True)
 
 
-def configuration_begun(folder: Path) -> dict[str, str] | None:
+def started_configuration(folder: Path) -> dict[str, str] | None:
     """Return the configuration of the run whose checkpoints a folder holds; None where none can be read."""
     for path in found(folder):
         with suppress(OSError, SafetensorError, ValueError, KeyError, TypeError):
