@@ -380,6 +380,6 @@ def _posterior_on_features(points: int | None, samples: int | None) -> dict[str,
         points: how many points Omega is drawn from, where that is known.
         samples: m, where it was given.
     """
-    m = 10_000 if points is None else min(10_000, max(1_000, ceil(0.4 * points)))
+    m = 9_000 if points is None else min(9_000, max(1_000, ceil(0.4 * points)))
     drawn = min(samples or m, points or m)
     return {"weight_decay": 1.0, "samples": m, "inner": 1, "batch_size": min(128, max(16, drawn // 8))}
