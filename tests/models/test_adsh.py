@@ -302,7 +302,7 @@ def test_a_softer_target_reaches_the_table():
     features = labels @ rng.normal(size=(4, 8)) + 0.1 * rng.normal(size=(60, 8))
     losses = {}
     for soften in (0.0, 0.25, None):
-        recipe = {"outer": 2} | ({} if soften is None else {"soften": soften})
+        recipe = {"outer": 2, "head": "bits"} | ({} if soften is None else {"soften": soften})
         model = adsh.ADSH(48, network="linear", recipe=recipe, device="cpu").fit(features, labels)
         losses[soften] = model.history_[-1]["loss"]
     assert losses[None] == losses[0.25] < losses[0.0]

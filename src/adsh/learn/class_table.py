@@ -1,8 +1,8 @@
 """What is learned beside a network with a posterior head: a code for each label set, none of them shared.
 
-The network predicts the label set of an item; the codes of the label sets are far apart from the start, whatever the
-network predicts. While it is trained they play no part: the loss is the cross-entropy of the label sets, each sampled
-as often as the others. Afterwards each label set is given its code by `class_codes` and its votes by `class_votes`, and
+The network predicts the label set of an item. While it is trained codes play no part: the loss is the cross-entropy of
+the label sets. With one label an item each class is sampled as often as the others, with several labels items are
+sampled as they are. Afterwards each label set is given its code and its votes by `class_codes` and `class_votes`, and
 the code of a query is the sign of sum_k p_k w_k v_k.
 """
 
@@ -18,11 +18,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from .class_codes import assign_codes, separated_codes
-from .class_votes import fitted_votes, random_votes
+from .class_codes import Signs, assign_codes, separated_codes
+from .class_votes import MOST, Goal, Votes, distinct_votes, learned_votes, random_votes
 from .code_table import CodeTable
 from .rows import Rows
-from .similarity import Indices
+from .similarity import Indices, ragged
+
+_START = 0.5  # standard deviation of a label's part of v before tanh
+_FEW = {"contrast": 4.0, "database": 0.0, "softer": 1.5}  # of a `Goal`, for classes no more than bits: decision 20
+_MANY = {"contrast": 6.0, "database": 0.0, "softer": 1.5}  # for more
+_SEVERAL = {"contrast": 3.0, "database": 0.75, "softer": 1.0}  # for several labels an item
+_STARTS = 4  # tried for several labels, of which the one of the smallest loss is kept
 
 
 class ClassTable:
@@ -45,8 +51,22 @@ class ClassTable:
         self._output = np.full(learned.label_sets.set_count, -1, dtype=np.int64)  # of each label set
         self._output[self.sets] = np.arange(self.bits)
         self._ids = learned.label_sets.ids
-        self._members: Indices | None = None  # all points that take part, label set by label set
+        self._points: Indices | None = None  # all that take part, label set by label set
         self._starts = np.concatenate([[0], np.cumsum(learned.rows.count)])
+
+    @property
+    def several_labels(self) -> bool:
+        """Whether some points have several labels."""
+        assert self.learned.label_sets is not None
+        return int(np.diff(self.learned.label_sets.starts).max()) > 1
+
+    def members(self) -> NDArray[np.float32]:
+        """Return (K, L) 1 where a label set has a label."""
+        label_sets = self.learned.label_sets
+        assert label_sets is not None
+        members = np.zeros((len(self.sets), len(label_sets.names)), dtype=np.float32)
+        members[ragged(self.sets, label_sets.starts, label_sets.tags)] = 1.0
+        return members
 
     @property
     def rows(self) -> Rows:
@@ -54,13 +74,15 @@ class ClassTable:
         return self.learned.rows
 
     def draw(self, m: int, rng: np.random.Generator) -> Indices:
-        """Return Omega: m points, as many of one label set as of another; those of small ones come several times."""
-        if self._members is None:
+        """Return Omega: m points, with one label each as many of one as of another: rare ones come several times."""
+        if self.several_labels:
+            return self.learned.draw(m, rng)
+        if self._points is None:
             order = np.argsort(self._ids, kind="stable")
-            self._members = order[self._output[self._ids[order]] >= 0]
+            self._points = order[self._output[self._ids[order]] >= 0]
         classes = np.concatenate([rng.permutation(self.bits) for _ in range(-(-m // self.bits))])[:m]
         starts, sizes = self._starts[classes], np.diff(self._starts)[classes]
-        drawn: Indices = self._members[starts + rng.integers(sizes)]
+        drawn: Indices = self._points[starts + rng.integers(sizes)]
         return drawn
 
     def classes_of(self, omega: Any) -> Indices:
@@ -82,25 +104,53 @@ class ClassTable:
         return float(cross_entropy(scores, classes)) * len(classes) * self.points
 
     @property
-    def fits_votes(self) -> bool:
-        """Whether `finish` fits the votes to scores: with more classes than bits that gains nothing (decision 19)."""
-        return self.bits <= self.learned.bits
+    def learns_votes(self) -> bool:
+        """Whether `finish` learns the codes from scores; for very many classes random weights do as well."""
+        return self.bits <= MOST
 
-    def finish(self, weights: NDArray[np.float32], scores: Tensor | None) -> NDArray[np.float32]:
+    def finish(self, weights: NDArray[np.float32], scores: Tensor | None) -> Votes:
         """Give every label set its code, and all of its points with it.
 
         Args:
             weights: (K, d) of the network's last layer, which says what label sets are alike.
-            scores: (m, K) of sampled points, where `fits_votes`.
+            scores: (m, K) of sampled points, where `learns_votes`.
 
         Returns:
             (K, c) the votes, in the order of the network's outputs; their signs are the codes.
         """
         rng = np.random.default_rng(self._seed)
-        codes = assign_codes(separated_codes(self.bits, self.learned.bits, rng), weights, rng)
-        self.learned.set_codes(codes)
-        votes = random_votes(codes, rng)
-        return votes if scores is None else fitted_votes(votes, scores, self._seed)
+        several = self.several_labels
+        count = self.rows.count if several else np.ones(self.bits, dtype=np.int64)
+        if scores is None:
+            votes = random_votes(self._separated(weights, rng), rng)
+        elif several:
+            goal = self._goal(count, _SEVERAL)
+            tried = [learned_votes(self._random_start(rng), scores, goal, self._seed) for _ in range(_STARTS)]
+            votes = min(tried, key=lambda found: found[1])[0]
+        else:
+            few = self.bits <= self.learned.bits
+            start = self._random_start(rng) if few else self._separated(weights, rng).astype(np.float32)
+            goal = self._goal(count, _FEW if few else _MANY)
+            votes = distinct_votes(learned_votes(start, scores, goal, self._seed)[0])
+        self.learned.set_codes(np.where(votes < 0, -1, 1).astype(np.int8), count)
+        return votes
+
+    def _goal(self, count: Indices, values: dict[str, float]) -> Goal:
+        members = torch.as_tensor(self.members())
+        similar = (members @ members.T > 0).float()
+        return Goal(similar, torch.as_tensor(count, dtype=torch.float32), **values)
+
+    def _separated(self, weights: NDArray[np.float32], rng: np.random.Generator) -> Signs:
+        """Return (K, c) codes far apart, near for similar classes."""
+        return assign_codes(separated_codes(self.bits, self.learned.bits, rng), weights, rng)
+
+    def _random_start(self, rng: np.random.Generator) -> Votes:
+        """Return (K, c) sums of random vectors of the labels, which are nearer for label sets that share some."""
+        members = self.members()
+        start: Votes = members @ (_START * rng.standard_normal((members.shape[1], self.learned.bits))).astype(
+            np.float32
+        )
+        return start
 
     def warm_up(self, m: int, device: Any) -> None:
         """Do nothing: the network's step is all that runs on a GPU."""

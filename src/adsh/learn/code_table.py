@@ -328,19 +328,25 @@ class CodeTable:
         self._sample_rows = None
         return self._sample
 
-    def set_codes(self, codes: NDArray[np.int8]) -> None:
+    def set_codes(self, codes: NDArray[np.int8], count: Indices) -> None:
         """Give each label set a code, and all of its points with it, in place of learning them.
 
-        Codes of new label sets are then those that eq. (9) leads to from a sample with these codes as outputs, one
-        query a label set.
+        Codes of new label sets are then those that eq. (9) leads to from a sample with these codes as outputs.
 
         Args:
             codes: (K, c) +1/-1, one for each of `rows`, of a table that was never updated.
+            count: (K,) queries of each label set in that sample.
         """
         rows, V = self._rows, codes.astype(np.float64)
         rows.codes = codes.astype(np.int8)
-        ratio = 1 / max(len(V) - 1, 1)  # with one label a point: n similar pairs, n (K - 1) dissimilar ones
-        self.last_update = LastUpdate(V.T @ V, rows.label_set, V, ratio, len(V))
+        weights = np.zeros((len(self._sizes), 1))
+        weights[rows.label_set, 0] = count
+        similar = float(count @ self._similarity.sum_columns(rows.label_set, weights)[:, 0])
+        total = float(count.sum())
+        sums = V * count[:, None]
+        self.last_update = LastUpdate(
+            V.T @ sums, rows.label_set, sums, similar / max(total**2 - similar, 1.0), int(total)
+        )
 
     def warm_up(self, m: int, device: Any) -> None:
         """Load on a GPU what updates from m points will run there."""

@@ -89,13 +89,13 @@ class SharedTags:
 
     def none_similar(self, rows: Indices, columns: Indices) -> bool:
         """Return whether these rows and these columns share no tag."""
-        _, row_tags = _ragged(rows, self._starts, self._tags)
-        _, column_tags = _ragged(columns, self._database.starts, self._database.tags)
+        _, row_tags = ragged(rows, self._starts, self._tags)
+        _, column_tags = ragged(columns, self._database.starts, self._database.tags)
         return not np.isin(row_tags, column_tags).any()
 
     def _in_all(self, sets: Indices, starts: NDArray[np.int64], tags: Indices) -> NDArray[np.bool_]:
         """Return (tags,) whether each tag is in all of these sets."""
-        _, tags = _ragged(sets, starts, tags)
+        _, tags = ragged(sets, starts, tags)
         in_all: NDArray[np.bool_] = np.bincount(tags[tags >= 0], minlength=self._tag_count) == len(sets)
         return in_all
 
@@ -118,9 +118,9 @@ class SharedTags:
             yield part, self._block(rows[part])
 
     def _block(self, rows: Indices) -> Floats:
-        row, tag = _ragged(rows, self._starts, self._tags)
+        row, tag = ragged(rows, self._starts, self._tags)
         row, tag = row[tag >= 0], tag[tag >= 0]
-        pair, holder = _ragged(tag, self._holder_starts, self._holders)
+        pair, holder = ragged(tag, self._holder_starts, self._holders)
         block = np.zeros((len(rows), self.columns))
         block[row[pair], holder] = 1.0
         return block
@@ -206,7 +206,7 @@ def _only_tag(starts: NDArray[np.int64], tags: Indices) -> Indices:
     return only
 
 
-def _ragged(keys: Indices, starts: NDArray[np.int64], values: Indices) -> tuple[Indices, Indices]:
+def ragged(keys: Indices, starts: NDArray[np.int64], values: Indices) -> tuple[Indices, Indices]:
     """Return the values of each key's list, one after the other, and which key each belongs to."""
     lengths = starts[keys + 1] - starts[keys]
     owner = np.repeat(np.arange(len(keys)), lengths)

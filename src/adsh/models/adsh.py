@@ -19,9 +19,12 @@ from ..hamming.bits import Codes
 from ..labels import check_columns
 from ..learn import CodeTable, LabelSets, LearnedCodes
 from ..learn.class_table import ClassGradient, ClassTable
+from ..learn.class_votes import MOST
 from ..learn.head_choice import ClassSizes, choose_head
 from ..learn.learned_codes import NewLabels
 from ..learn.objective import ObjectiveTerms
+from ..networks.frozen import Frozen
+from ..networks.label_set_scores import LabelSetScores
 from ..networks.posterior import Posterior
 from ..networks.traits import traits_of
 from ..train.callbacks import Callback
@@ -161,8 +164,11 @@ class ADSH(DeepHash):
         if started is not None:  # an earlier version may have chosen another head
             fits, why = started.get("head", BITS), "the run began with it"
         recipe = self._recipe(table.label_sets, table.num_sampleable, fits)
-        if recipe.head == POSTERIOR and sizes is None:
-            raise InputError("head='posterior' needs one label an item and a network given by its name: leave it out")
+        if recipe.head == POSTERIOR and (sizes is None or (sizes.several and sizes.count > MOST)):
+            raise InputError(
+                f"head='posterior' needs labels, a network given by its name and, where items have several labels, at "
+                f"most {MOST:,} label sets: leave it out"
+            )
         chosen = f"a posterior head, since {why}" if recipe.head == fits == POSTERIOR else None
         recipe = recipe.replace(gamma=0.0 if table.separate_queries else recipe.gamma)  # eq. (3) has no gamma term
         table.target = recipe.target(self.bits)
@@ -236,10 +242,10 @@ class ADSH(DeepHash):
         labels = table.label_sets
         if labels is None or table.separate_queries or not isinstance(self.network, str):
             return None
-        if int(np.diff(labels.starts).max()) > 1 or labels.empty[table.rows.label_set].any():
-            return None  # several labels, or points that are similar to nothing
+        if labels.empty[table.rows.label_set].any():
+            return None  # points that are similar to nothing
         count = table.rows.count
-        return ClassSizes(len(count), int(count.min()), int(count.max()))
+        return ClassSizes(len(count), int(count.min()), int(count.max()), several=int(np.diff(labels.starts).max()) > 1)
 
     def _fingerprint(self, items: Items, queries: Items | None, table: CodeTable, similarity: Any) -> Fingerprint:
         marks = fingerprint(items, table.label_sets)
@@ -257,7 +263,16 @@ class ADSH(DeepHash):
     def _head_options(self, recipe: Recipe, table: Any) -> dict[str, Any]:
         if recipe.head != POSTERIOR:
             return {}
-        return {"classes": table.bits}
+        if not table.several_labels:
+            return {"classes": table.bits}
+        return {"classes": len(table.learned.label_sets.names), "label_sets": table.bits}
+
+    def _network(self, bits: int, shape: tuple[int, ...], recipe: Recipe, table: Any) -> nn.Module:
+        network = super()._network(bits, shape, recipe, table)
+        head = traits_of(network.top if isinstance(network, Frozen) else network).head
+        if isinstance(head, LabelSetScores):
+            head.set_label_sets(torch.as_tensor(table.members()), torch.as_tensor(table.rows.count))
+        return network
 
     def _activation(self, recipe: Recipe) -> Activation:
         return nn.Identity() if recipe.head == POSTERIOR else torch.tanh
@@ -268,11 +283,12 @@ class ADSH(DeepHash):
             head = traits_of(network).head
             assert isinstance(head, nn.Linear)
             scores = None
-            if table.fits_votes:
+            if table.learns_votes:
                 sample = table.draw(min(_SCORED, table.num_sampleable), np.random.default_rng(int(self.seed)))
                 batches = network_outputs(network.network, loader, sample, activation=nn.Identity())
                 scores = torch.cat([batch.cpu() for batch in batches])
-            votes = table.finish(head.weight.detach().float().cpu().numpy(), scores)
+            weights = head.set_weights if isinstance(head, LabelSetScores) else head.weight
+            votes = table.finish(weights.detach().float().cpu().numpy(), scores)
             network.codes.copy_(torch.as_tensor(votes))
 
     def _build_network(self, name: str, shape: Sequence[int], options: dict[str, Any], width: int) -> nn.Module:

@@ -12,8 +12,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from ..errors import InputError
 from .class_lookup import Lookup
 from .frozen import Frozen
+from .label_set_scores import LabelSetScores
 
 _LARGEST_MEAN = 1 - 1e-6  # beyond it, atanh in float32 is infinite
 
@@ -41,7 +43,9 @@ class Posterior(Lookup):
         return torch.atanh(mean.clamp(-_LARGEST_MEAN, _LARGEST_MEAN))
 
 
-def with_posterior(network: nn.Module, classes: int, bits: int, temperature: float) -> nn.Module:
+def with_posterior(
+    network: nn.Module, classes: int, bits: int, temperature: float, label_sets: int | None = None
+) -> nn.Module:
     """Put the head on a network of `classes` outputs; on the part that is trained, where the rest is frozen.
 
     Args:
@@ -49,11 +53,17 @@ def with_posterior(network: nn.Module, classes: int, bits: int, temperature: flo
         classes: the number of classes.
         bits: the code length.
         temperature: as of `Posterior`.
+        label_sets: the sets of classes to tell apart, where an item may have several; None for one class an item.
 
     Returns:
         The network, (b, ...) items to (b, bits).
     """
     if isinstance(network, Frozen):
-        network.top = Posterior(network.top, classes, bits, temperature)
+        network.top = with_posterior(network.top, classes, bits, temperature, label_sets)
         return network
-    return Posterior(network, classes, bits, temperature)
+    if label_sets is not None:
+        head = getattr(network, "head", None)
+        if not isinstance(head, nn.Linear):
+            raise InputError("a posterior of label sets needs a network whose last layer is linear: give head='bits'")
+        network.head = LabelSetScores(head.in_features, classes, label_sets)
+    return Posterior(network, classes if label_sets is None else label_sets, bits, temperature)

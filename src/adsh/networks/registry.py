@@ -66,6 +66,7 @@ def create_network(
     input_shape: Sequence[int],
     *,
     classes: int | None = None,
+    label_sets: int | None = None,
     temperature: float = 1.0,
     **options: Any,
 ) -> nn.Module:
@@ -77,6 +78,8 @@ def create_network(
         bits: the code length, which is the width of the output.
         input_shape: the shape of an item: (d,) features or (H, W, channels) images.
         classes: the classes that a posterior head predicts, see `networks.posterior`; None for a head of bits.
+        label_sets: the sets of such classes that it predicts, where an item may have several; see
+            `networks.label_set_scores`.
         temperature: of that head.
         **options: the network's own. Most image networks take `size`, the side that images are resized to on the
             device; `interpolation`, "bilinear" or "bicubic", for images smaller than that; `center_crop_ratio`, the
@@ -94,8 +97,10 @@ def create_network(
         return _create(name, bits, input_shape, options)
     network = _create(name, classes, input_shape, options)
     spec: Any = network.adsh_spec
-    network = with_posterior(network, classes, bits, temperature)
-    head = {"classes": classes, "temperature": temperature}
+    network = with_posterior(network, classes, bits, temperature, label_sets)
+    head: dict[str, Any] = {"classes": classes, "temperature": temperature}
+    if label_sets is not None:
+        head["label_sets"] = label_sets
     network.adsh_spec = {**spec, "options": {**spec["options"], **head}}  # type: ignore[assignment]  # not a tensor
     return network
 
