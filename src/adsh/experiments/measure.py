@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import __version__
-from ..config import COMPILE_MODE, recipe
+from ..config import COMPILE_MODE, recipe, source_values
 from ..evaluate import LEARNED, NEW, Evaluation, evaluate_model
 from ..evaluate.evaluation import coded_by
 from ..methods import DEEP, create
@@ -40,7 +40,10 @@ def build_model(cell: Cell, data: ExperimentData) -> Any:
         options["device"] = data.config.device
         # set explicitly, since the default depends on the length of training: compared cells are compiled in one way
         default = recipe(options["preset"], options["network"]).compile
-        options["recipe"] = {"compile": COMPILE_MODE if data.config.compile else default}
+        options["recipe"] = {
+            **source_values(options["preset"], data.config.dataset),
+            "compile": COMPILE_MODE if data.config.compile else default,
+        }
         options["network_options"] = {name: options.pop(name) for name in ("weights", "size") if name in options}
     options |= {"seed": cell.seed, "progress": False}
     return ADSH(cell.bits, **options) if cell.method == "adsh" else create(cell.method, bits=cell.bits, **options)
