@@ -20,6 +20,7 @@ from ..models.adsh import ADSH
 from ..models.protocol import HashModel
 from .cell import Cell, Record
 from .experiment_data import ExperimentData, Indices, take
+from .iterations import total_iterations
 from .paper import paper_map
 
 KS = (1, 100, 200, *range(400, 2001, 200))  # cut-offs of the precision curves
@@ -42,6 +43,7 @@ def build_model(cell: Cell, data: ExperimentData) -> Any:
         default = recipe(options["preset"], options["network"]).compile
         options["recipe"] = {
             **source_values(options["preset"], data.config.dataset),
+            **{name: options.pop(name) for name in ("ema_decay",) if name in options},
             "compile": COMPILE_MODE if data.config.compile else default,
         }
         options["network_options"] = {name: options.pop(name) for name in ("weights", "size") if name in options}
@@ -70,6 +72,9 @@ def train(cell: Cell, data: ExperimentData, model: Any) -> Training:
     if model.name == SDH.name:  # a small collection has fewer items than anchors
         labels = data.labels.take(database if cell.method.endswith("_d") else training)
         model.anchors = min(model.anchors, int((~labels.empty[labels.ids]).sum()))
+    if cell.method in DEEP and data.config.outer is not None and cell.option("outer") == data.config.outer:
+        count = len(database) if cell.method.endswith("_d") else len(training)
+        model.outer = total_iterations(data.config, cell.method, count, len(database))
     started = time.perf_counter()
     if cell.method == "adsh":
         model.fit(database_items, database_labels)

@@ -37,8 +37,8 @@ _SEEN = ("samples", "outer", "inner")  # values whose product is how many items 
 class DeepBaseline(DeepHash):
     """A network trained by a loss on batches, which then encodes all items.
 
-    An outer iteration draws `samples` training points and passes over them `inner` times. Where there are fewer training
-    points than the preset draws, there are more iterations, so that a preset trains on as many items as for ADSH.
+    An outer iteration draws `samples` training points and passes over them `inner` times. Where there are fewer
+    training points than the preset draws, there are more iterations: all methods see as many items as ADSH.
 
     Args:
         bits: Code length.
