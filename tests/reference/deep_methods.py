@@ -59,7 +59,7 @@ def dpsh_batch(u: np.ndarray, batch: np.ndarray, n: int, S: np.ndarray, eta: flo
 
 
 def dhn(z: np.ndarray, batch: np.ndarray, S: np.ndarray, weight: float) -> np.ndarray:
-    """Of  sum_ij (log(1 + e^theta) - s theta) / b^2 + weight sum_i sum_k log cosh(|z_ik| - 1) / b, theta = z_i . z_j."""
+    """Of  sum_ij (log(1 + e^theta) - s theta) / b^2 + weight sum_ik log cosh(|z_ik| - 1) / b, theta = z_i . z_j."""
     b = len(z)
     found = np.zeros_like(z)
     for i, item in enumerate(batch):
