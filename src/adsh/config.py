@@ -49,13 +49,17 @@ class OptimizerConfig(_Checked):
     lr_end: float = 0.0
     """Learning rate at the end of the schedules "log" and "cosine"."""
     schedule: Literal["constant", "log", "tenth", "cosine"] = "constant"
-    """How the learning rate falls; "tenth" divides it by 10 every 10 outer iterations."""
+    """How the learning rate falls; "tenth" divides it by 10 after every `drop_interval` outer iterations."""
+    drop_interval: int = 10
+    """Of the schedule "tenth". The first iteration does not count: the authors' programs begin at 0."""
     warmup: float = 0.0
     """Share of all steps in which the learning rate rises linearly from 0."""
     weight_decay: float = 5e-4
     """Weight decay; with AdamW, not of biases and norms."""
     head_std: float | None = None
-    """Draw the last layer from normal(0, head_std); None leaves the network's own initialization."""
+    """Draw the last layer, biases included, from normal(0, head_std); None leaves the network's own initialization."""
+    divisor: Literal["batch", "nominal"] = "batch"
+    """Divide a mini-batch's gradient by its own size, or the last and shorter one of an epoch by batch_size too."""
     ema_decay: float = 0.0
     """Share of the averaged weights kept at each step; 0 for no averaging."""
 
@@ -162,7 +166,8 @@ class Recipe:
     def saved(self) -> dict[str, Any]:
         """Return all values under the flat names that files have."""
         values = {name: getattr(self, name) for name in _FILE_NAMES}
-        return values if self.head == BITS else {**values, "head": self.head}  # other files are as they always were
+        later = {name: getattr(self, name) for name in _LATER_NAMES}
+        return values | {name: value for name, value in later.items() if value != getattr(_PLAIN, name)}
 
     @classmethod
     def load(cls, values: Mapping[str, Any]) -> Recipe:
@@ -189,6 +194,7 @@ _FILE_NAMES = (
     "schedule", "warmup", "weight_decay", "codes_after", "sweeps", "collect", "signed", "reshuffle", "head_std",
     "size", "enlarge", "centre", "fixed", "shift", "flip", "crop", "mirror", "ema", "bf16", "compile",
 )  # fmt: skip  # in the order they are written
+_LATER_NAMES = ("head", "drop_interval", "divisor")  # written where they differ: other files are as they always were
 
 
 def current_names(names: Iterable[str]) -> set[str]:
@@ -225,7 +231,8 @@ _AMOUNT: _Check = (_is_number, float, "a number of at least 0")
 _SHARE: _Check = (lambda value: _is_number(value) and value <= 1, float, "a share, 0 to 1")
 _SWITCH: _Check = (lambda value: isinstance(value, bool), _unchanged, "True or False")
 _CHECKS: dict[str, _Check] = {
-    **dict.fromkeys(("samples", "outer", "inner", "batch_size", "sweeps", "deterministic_shards"), _COUNT),
+    **dict.fromkeys(("samples", "outer", "inner", "batch_size", "sweeps", "drop_interval"), _COUNT),
+    "deterministic_shards": _COUNT,
     "size": (_is_whole, int, "a side in pixels, or 0"),
     "frozen_blocks": (_is_whole, int, "a number of blocks, or 0"),
     **dict.fromkeys(("gamma", "lr", "target_exponent", "head_lr", "lr_end", "weight_decay"), _AMOUNT),
@@ -262,11 +269,14 @@ def checked(name: str, value: Any, given: str | None = None) -> Any:
     return convert(value)
 
 
+_PLAIN = Recipe()
 _PRESETS: dict[str, Recipe] = {
     # The defaults are facts about the authors' programs: SGD without momentum, weight decay 5e-4, T_in 3, m 2000.
     # The paper tunes the rate in 1e-6 .. 1e-2 on validation and names none: 1e-3 is a start to tune from.
     "paper": Recipe(samples=1000, batch_size=128, code_update_interval="epoch", refresh_outputs="fresh"),
-    "authors-matlab": Recipe(lr=1e-4, lr_end=1e-6, schedule="log", use_sign_outputs=True, head_std=0.01),
+    "authors-matlab": Recipe(
+        lr=1e-4, lr_end=1e-6, schedule="log", use_sign_outputs=True, head_std=0.01, divisor="nominal"
+    ),
     "authors-pytorch": Recipe(lr=1e-3, schedule="tenth", reshuffle=False, center_crop_ratio=224 / 256),
     "modern": Recipe(
         samples=8192, outer=66, inner=1, batch_size=256, optimizer="adamw", lr=1e-3, schedule="cosine", warmup=0.1,
@@ -282,7 +292,6 @@ _PRESETS: dict[str, Recipe] = {
 # What changes for multi-label data (the authors' values for NUS-WIDE), and for small networks.
 _MULTI_LABEL: dict[str, dict[str, Any]] = {
     "paper": {"samples": 2000, "inner": 5},
-    "authors-matlab": {"lr": 10**-4.5},
     "modern": {"sweeps": 3, "target_exponent": 0.25},
     "fast": {"sweeps": 3, "target_exponent": 0.25, "frozen_blocks": 0},  # frozen blocks cost .016 there
 }
@@ -295,7 +304,12 @@ _SMALL: dict[str, Any] = {
     "samples": 2000, "batch_size": 64, "weight_decay": 1e-4,
     "shift": 0.0, "flip": False, "flip_tta": False, "ema_decay": 0.0, "bf16": False, "compile": False,
 }  # fmt: skip
+_RESIZED_BY_AUTHORS = (
+    "cnn_f", "alexnet", "vgg11", "vgg16", "resnet18", "resnet34", "resnet50",
+    "efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2",
+)  # fmt: skip
 _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
+    **{("authors-matlab", network): {"interpolation": "bicubic"} for network in _RESIZED_BY_AUTHORS},
     ("modern", "linear"): {**_SMALL, "outer": 50, "inner": 2, "lr": 1e-2},
     ("modern", "mlp"): {**_SMALL, "outer": 50, "inner": 3, "lr": 3e-3},
     ("modern", "tiny"): {**_SMALL, "outer": 50, "lr": 6e-3},
@@ -311,6 +325,12 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},
 }
 
+_OPTIONS: dict[tuple[str, str], dict[str, Any]] = {  # of a network, with a preset
+    ("authors-matlab", "cnn_f"): {"dropout": 0.0},  # the published file has none: 21 layers
+}
+_BY_SOURCE: dict[tuple[str, str], dict[str, Any]] = {  # of a source of data, with a preset
+    ("authors-matlab", "nuswide"): {"lr": 10**-4.5},
+}
 PRESETS = tuple(_PRESETS)
 ON_FEATURES = ("linear", "mlp")  # networks on features
 
@@ -322,6 +342,16 @@ def advised_bits(classes: int) -> int:
     and .013 on CUB-200, and .013 and .027 on new items: results/benchmarks/many_classes.jsonl.
     """
     return max(16, 8 * ceil(4 * log2(max(classes, 2)) / 8))
+
+
+def network_options(preset: str, network: str) -> dict[str, Any]:
+    """Return the options of a network that a preset sets."""
+    return dict(_OPTIONS.get((preset, network), {}))
+
+
+def source_values(preset: str, source: str) -> dict[str, Any]:
+    """Return the values of a recipe that a preset has for one source of data alone, such as `nuswide`."""
+    return dict(_BY_SOURCE.get((preset, source), {}))
 
 
 def preset_name(network: str) -> str:

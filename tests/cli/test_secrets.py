@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import adsh as adsh_library
 from adsh.client import Client, ServiceError
 from tests import forked
 from tests.index import stores
@@ -40,6 +41,38 @@ def test_an_error_shows_no_password(adsh, command):
         ended = adsh(*command, *flags)
         assert ended.status != 0 or command[0] == "demo"
         assert not [secret for secret in SECRETS if secret in ended.out + ended.err], ended.err
+
+
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_what_succeeds_shows_no_password(adsh, photos, tmp_path):
+    """Success messages, JSON, the page of a search and the notes in the index name the location without it."""
+    try:
+        uri, copied = (stores.place("postgres", None).location for _ in range(2))
+        assert adsh(*TRAIN, "--no-index").status == 0
+        image = next((tmp_path / "new").rglob("*.jpg"))
+        commands: list[tuple[object, ...]] = [
+            ("index", "build", uri, "--model", "m"),
+            ("index", "add", uri, "new"),
+            ("index", "remove", uri, "cat/60.jpg"),
+            *(("index", verb, uri) for verb in ("info", "verify", "compact")),
+            ("index", "copy", uri, "folder"),
+            ("index", "copy", uri, copied),
+            ("search", uri, image, "--html", "found.html"),
+        ]
+        shown = ""
+        for command in commands:
+            for flags in ((), ("--json",)):
+                ended = adsh(*command, *flags)
+                assert ended.status == 0 or ("remove" in command and flags), (command, ended.err)
+                shown += ended.out + ended.err
+        for name in ("folder", uri, copied):
+            with adsh_library.open_index(name) as opened:
+                shown += str(opened.info())
+        shown += Path("found.html").read_text()
+        assert "postgresql://postgres@127.0.0.1" in shown
+        assert not [secret for secret in SECRETS if secret in shown], shown
+    finally:
+        stores.stop()
 
 
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))

@@ -18,10 +18,13 @@ from adsh.methods.training_points import SimilarityBlocks
 from .quality import mean_average_precision, similarity
 
 PLAIN = [name for name in DEEP if not name.endswith("_d")]
+SLOW = ("dpsh", "dpsh_d")  # plain SGD
 HOT = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])
 
 
 def quick(name: str, **options):
+    if name in SLOW:  # its own rate is for networks that were trained before
+        options = {"lr": 0.5, **options}
     return create(name, bits=8, network_options={"hidden": 16}, **{"outer": 4, "progress": False, **options})
 
 
@@ -68,7 +71,7 @@ class TestLosses:
         labels = LabelSets.of(HOT)
         table = method._table(labels, np.arange(6))
         u = torch.randn(6, table.bits, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-        if name.startswith("dpsh"):  # each pair is met from both its ends: half of the symmetric loss's gradient
+        if name in ("dpsh", "dpsh_d"):  # each pair is met from both its ends: half of the symmetric loss's gradient
             table.outputs = u.clone()
             pair = create(name, bits=3, eta=1e-12)
             found = pair._gradient(table, u.clone(), torch.arange(6))
@@ -96,7 +99,8 @@ def test_blocks_of_similarity_are_those_of_the_whole_matrix(hot):
 @pytest.mark.parametrize("name", DEEP)
 class TestEach:
     def test_the_objective_falls_from_start_to_end(self, name, blobs):
-        losses = [record["loss"] for record in quick(name, outer=6).fit(*blobs).history_]
+        outer = 40 if name in SLOW else 6
+        losses = [record["loss"] for record in quick(name, outer=outer).fit(*blobs).history_]
         assert losses[-1] < 0.9 * losses[0]
 
     def test_it_goes_on_from_a_checkpoint_to_the_same_codes(self, name, blobs, tmp_path):
@@ -171,12 +175,13 @@ class TestEach:
     ("name", "outer", "least"),
     [
         *((name, 5, 0.9) for name in PLAIN if name != "dpsh"),
-        ("dpsh", 10, 0.75),
-        *(pytest.param(name, 25, 0.9, marks=pytest.mark.slow) for name in PLAIN),
+        ("dpsh", 50, 0.9),
+        *(pytest.param(name, 25, 0.9, marks=pytest.mark.slow) for name in PLAIN if name != "dpsh"),
     ],
 )
 def test_digits(digits, name, outer, least):
-    method = create(name, bits=12, outer=outer, progress=False).fit(digits.database, digits.labels)
+    rate = {"lr": 0.5} if name == "dpsh" else {}
+    method = create(name, bits=12, outer=outer, progress=False, **rate).fit(digits.database, digits.labels)
     assert mean_average_precision(method, digits) >= least
 
 

@@ -13,6 +13,8 @@ import adsh
 from adsh import create_network
 from adsh.config import recipe
 from adsh.errors import InputError, MissingExtraError
+from adsh.learn import CodeTable
+from adsh.networks.imresize import imresize
 from adsh.networks.preprocess import Preprocess
 
 SIDES = {"efficientnet_lite0": 224, "efficientnet_lite2": 260, "resnet18": 224, "dsh_net": 32, "cnn_f": 224}
@@ -117,8 +119,38 @@ def test_an_unknown_interpolation_or_crop_is_refused():
         create_network("dsh_net", 12, (32, 32, 3), center_crop_ratio=0)
     with pytest.raises(InputError, match="interpolation='nearest': choose bilinear or bicubic"):
         create_network("dsh_net", 12, (32, 32, 3), interpolation="nearest")
-    with pytest.raises(InputError, match="network 'cnn_f' does not resize images that way"):
-        create_network("cnn_f", 12, (32, 32, 3), interpolation="bicubic")
+    with pytest.raises(InputError, match=r"center_crop_ratio=0.9: cnn_f subtracts the mean of whole images"):
+        create_network("cnn_f", 12, (32, 32, 3), center_crop_ratio=0.9)
+    with pytest.raises(InputError, match="network 'tiny' does not resize images that way"):
+        create_network("tiny", 12, (32, 32, 3), interpolation="bicubic")
+
+
+@pytest.mark.parametrize(("side", "size"), [(32, 224), (8, 16), (20, 5)])
+def test_bicubic_resizing_of_cnn_f_is_matlabs(side, size):
+    """Keys' cubic of a = -1/2, as torch has it with antialiasing; beyond the edge the image is mirrored."""
+    images = torch.rand(2, 3, side, side, dtype=torch.float64)
+    margin = side  # mirrored all around, then resized by a program that knows no edge
+    mirrored = torch.from_numpy(
+        np.pad(images.numpy(), [(0, 0), (0, 0), (margin, margin), (margin, margin)], "symmetric")
+    )
+    whole = torch.nn.functional.interpolate(mirrored, (3 * size,) * 2, mode="bicubic", antialias=True)
+    expected = whole[..., size : 2 * size, size : 2 * size]
+    assert torch.allclose(imresize(images, size), expected, atol=1e-6)
+    assert imresize(torch.ones(1, 1, side, side), size).allclose(torch.ones(1, 1, size, size), atol=1e-6)
+
+
+def test_the_preset_of_the_matlab_program_has_its_network():
+    """The published file of CNN-F has 21 layers, none of them dropout; imresize is bicubic."""
+    images = np.random.default_rng(0).integers(0, 256, (6, 8, 8, 3), dtype=np.uint8)
+    model = adsh.ADSH(8, network="cnn_f", preset="authors-matlab", outer=1, inner=1, progress=False)
+    network = model._network(8, (8, 8, 3), recipe("authors-matlab", "cnn_f"), CodeTable(np.arange(6) % 2, 8)).eval()
+    assert {layer.p for layer in network.modules() if isinstance(layer, torch.nn.Dropout)} == {0.0}
+    pixels = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
+    expected = imresize(pixels, 224) * 255 - network.preprocess.mean
+    assert torch.equal(network.preprocess(pixels), expected)
+    usual = create_network("cnn_f", 8, (8, 8, 3))
+    assert {layer.p for layer in usual.modules() if isinstance(layer, torch.nn.Dropout)} == {0.5}
+    assert usual.preprocess.interpolation == "bilinear"
 
 
 def test_the_smallest_network_has_features_too():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from adsh.config import PRESETS, Recipe, recipe
+from adsh.config import PRESETS, Recipe, network_options, recipe, source_values
 from adsh.data import as_items
 from adsh.data.loader import DeviceLoader
 from adsh.errors import InputError, TrainingError
@@ -255,7 +255,7 @@ def test_the_rate_of_the_schedule_is_the_rate_of_the_step(blobs):
     still, _, history = record(blobs, lr=0.0, weight_decay=0.0)
     assert torch.equal(still.weight, before)
     _, _, history = record(blobs, outer=12, inner=1, lr=1e-3, schedule="tenth")
-    assert [r["lr"] for r in history] == pytest.approx([1e-3] * 10 + [1e-4] * 2)
+    assert [r["lr"] for r in history] == pytest.approx([1e-3] * 11 + [1e-4])
     slow, _, _ = record(blobs, outer=1, inner=1, lr=1e-2, weight_decay=0.0, warmup=1.0)
     fast, _, _ = record(blobs, outer=1, inner=1, lr=1e-2, weight_decay=0.0)
     assert (slow.weight - before).norm() < 0.9 * (fast.weight - before).norm()
@@ -300,14 +300,56 @@ def test_the_schedules_are_those_of_the_presets():
     assert log[:4] == pytest.approx([1e-4] * 4)  # one rate an epoch
     assert log[-1] == pytest.approx(1e-6)
     assert log[4] / log[0] == pytest.approx(0.01 ** (1 / 9))
-    tenth = rates(outer=21, inner=1, lr=1e-3, schedule="tenth")
-    assert tenth[9 * 4] == pytest.approx(1e-3)
-    assert tenth[10 * 4] == pytest.approx(1e-4)
-    assert tenth[-1] == pytest.approx(1e-5)
     cosine = rates(outer=10, inner=1, lr=1.0, schedule="cosine", warmup=0.1)
     assert cosine[0] == pytest.approx(0.25)
     assert max(cosine) == pytest.approx(1.0, abs=0.03)
     assert cosine[-1] < 0.01
+
+
+@pytest.mark.parametrize(("outer", "interval"), [(50, 10), (150, 50)])
+def test_the_rate_falls_when_the_authors_programs_let_it_fall(outer, interval):
+    """Written out: ADSH's checks for 10, 20, … after iteration `iter`, DPSH's sets .1 ** (epoch // 50) after one."""
+    rate, expected = 0.05, []
+    for iteration in range(outer):
+        expected += [rate] * 4
+        if iteration and iteration % interval == 0:
+            rate /= 10
+    assert rates(outer=outer, inner=1, lr=0.05, schedule="tenth", drop_interval=interval) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("divisor", ["batch", "nominal"])
+def test_the_gradient_of_a_short_batch_is_divided_as_the_recipe_says(blobs, divisor):
+    """The authors' MATLAB program divides by the batch size whatever is left of an epoch: update_net.m."""
+    torch.manual_seed(0)
+    network = torch.nn.Linear(blobs[0].shape[1], 4)
+    values = {"samples": 10, "outer": 1, "inner": 1, "batch_size": 8, "lr": 0.1, "weight_decay": 0.5}
+    bias, seen = network.bias.detach().clone(), []
+    table, loader = CodeTable(blobs[1], 4), DeviceLoader(as_items(blobs[0]), CPU)
+
+    def make_gradient(table, omega, gamma, device):
+        return Ones(seen)
+
+    learn(network, loader, table, Recipe(**values, divisor=divisor), device=CPU, make_gradient=make_gradient,
+          activation=torch.nn.Identity())  # fmt: skip
+    assert seen == [8, 2]
+    for size in seen:
+        slope = 1.0 if divisor == "batch" else size / 8  # the sum of 1 / size over the batch, or of 1 / 8
+        bias = bias - 0.1 * (slope + 0.5 * bias)
+    assert torch.allclose(network.bias.detach(), bias, atol=1e-6)
+
+
+class Ones:
+    """The gradient of the mean of the outputs, which notes the sizes of batches."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def __getitem__(self, positions):
+        return self
+
+    def __call__(self, outputs):
+        self.seen.append(len(outputs))
+        return torch.ones_like(outputs) / len(outputs)
 
 
 def test_presets_carry_the_values_their_sources_name():
@@ -318,7 +360,13 @@ def test_presets_carry_the_values_their_sources_name():
     assert recipe("paper", "alexnet").batch_size == 128
     matlab, pytorch = recipe("authors-matlab", "cnn_f"), recipe("authors-pytorch", "alexnet")
     assert matlab.signed
-    assert recipe("authors-matlab", "cnn_f", multi_label=True).lr == pytest.approx(10**-4.5)
+    assert recipe("authors-matlab", "cnn_f", multi_label=True).lr == 1e-4
+    assert source_values("authors-matlab", "nuswide") == {"lr": 10**-4.5}  # of this data set alone
+    assert source_values("authors-matlab", "coco17") == source_values("modern", "nuswide") == {}
+    assert network_options("authors-matlab", "cnn_f") == {"dropout": 0.0}
+    assert matlab.interpolation == "bicubic"
+    assert matlab.divisor == "nominal"
+    assert pytorch.divisor == "batch"
     assert recipe("modern", "mlp", multi_label=True).sweeps == 3
     on_features = [(preset, network) for preset in ("modern", "fast") for network in ("mlp", "linear")]
     kept_small = [recipe(*each, multi_label=True) for each in on_features]

@@ -14,7 +14,8 @@ Record = dict[str, Any]  # what a cell gave: plain values that can be written as
 
 _DISPLAY_NAMES = {
     "adsh": "ADSH", "itq": "ITQ", "lsh": "LSH", "lin_lin": "Lin:Lin", "lin_v": "Lin:V", "lfh": "LFH", "fasth": "FastH",
-    "sdh": "SDH", "cosdish": "COSDISH", "dsh": "DSH", "dhn": "DHN", "dpsh": "DPSH", "classifier": "classifier",
+    "sdh": "SDH", "cosdish": "COSDISH", "dsh": "DSH", "dhn": "DHN", "dpsh": "DPSH", "dpsh_batch": "DPSH-batch",
+    "classifier": "classifier",
 }  # fmt: skip
 
 

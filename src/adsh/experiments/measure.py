@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import __version__
-from ..config import COMPILE_MODE, recipe
+from ..config import COMPILE_MODE, recipe, source_values
 from ..evaluate import LEARNED, NEW, Evaluation, evaluate_model
 from ..evaluate.evaluation import coded_by
 from ..methods import DEEP, create
@@ -20,6 +20,7 @@ from ..models.adsh import ADSH
 from ..models.protocol import HashModel
 from .cell import Cell, Record
 from .experiment_data import ExperimentData, Indices, take
+from .iterations import total_iterations
 from .paper import paper_map
 
 KS = (1, 100, 200, *range(400, 2001, 200))  # cut-offs of the precision curves
@@ -40,7 +41,11 @@ def build_model(cell: Cell, data: ExperimentData) -> Any:
         options["device"] = data.config.device
         # set explicitly, since the default depends on the length of training: compared cells are compiled in one way
         default = recipe(options["preset"], options["network"]).compile
-        options["recipe"] = {"compile": COMPILE_MODE if data.config.compile else default}
+        options["recipe"] = {
+            **source_values(options["preset"], data.config.dataset),
+            **{name: options.pop(name) for name in ("ema_decay",) if name in options},
+            "compile": COMPILE_MODE if data.config.compile else default,
+        }
         options["network_options"] = {name: options.pop(name) for name in ("weights", "size") if name in options}
     options |= {"seed": cell.seed, "progress": False}
     return ADSH(cell.bits, **options) if cell.method == "adsh" else create(cell.method, bits=cell.bits, **options)
@@ -67,6 +72,9 @@ def train(cell: Cell, data: ExperimentData, model: Any) -> Training:
     if model.name == SDH.name:  # a small collection has fewer items than anchors
         labels = data.labels.take(database if cell.method.endswith("_d") else training)
         model.anchors = min(model.anchors, int((~labels.empty[labels.ids]).sum()))
+    if cell.method in DEEP and data.config.outer is not None and cell.option("outer") == data.config.outer:
+        count = len(database) if cell.method.endswith("_d") else len(training)
+        model.outer = total_iterations(data.config, cell.method, count, len(database))
     started = time.perf_counter()
     if cell.method == "adsh":
         model.fit(database_items, database_labels)

@@ -14,7 +14,9 @@ from ..errors import InputError, first_line
 from ..models.registry import register_model
 from ..models.storage import read_model
 
-DEEP = ("dsh", "dsh_d", "dhn", "dhn_d", "dpsh", "dpsh_d", "classifier", "classifier_d")  # with a network
+DEEP = (
+    "dsh", "dsh_d", "dhn", "dhn_d", "dpsh", "dpsh_d", "dpsh_batch", "dpsh_batch_d", "classifier", "classifier_d",
+)  # fmt: skip  # with a network
 METHODS = (
     "lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d", "lin_v", "lin_lin", "fasth", *DEEP,
 )  # fmt: skip

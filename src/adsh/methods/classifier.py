@@ -1,6 +1,6 @@
 """`classifier`, `classifier_d`: a softmax classifier, and a fixed code for each class: the control for ADSH.
 
-    loss = cross-entropy of the label sets;  code of x = code of the most probable label set
+    loss = cross-entropy of the label sets, smoothed;  code of x = code of the most probable label set
 
 Where all points of a class share one code, retrieval against the learned codes amounts to classification. This baseline
 does only that: each label set of the training points has a fixed code, far from the others. `classifier_d` trains on
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..config import Recipe
+from ..errors import InputError
 from ..hamming.bits import Codes, pack
 from ..labels import LabelSets
 from ..learn import LearnedCodes
@@ -32,10 +33,24 @@ _NUM_CANDIDATES = 512  # for each label's code
 
 
 class Classifier(DeepBaseline):
-    """A network with an output for each label set of the training points."""
+    """A network with an output for each label set of the training points.
+
+    Args:
+        bits: Code length.
+        smoothing: How much of the target is spread evenly over all classes.
+        **shared: As of `DeepBaseline`.
+    """
 
     name = "classifier"
     activation = staticmethod(nn.Identity())
+
+    def __init__(self, bits: int, *, smoothing: float = 0.0, **shared: Any) -> None:
+        super().__init__(bits, **shared)
+        self.smoothing = smoothing
+
+    def _check_options(self) -> None:
+        if isinstance(self.smoothing, bool) or not 0 <= self.smoothing < 1:
+            raise InputError(f"smoothing={self.smoothing!r}: give a share of at least 0, below 1")
 
     def _table(self, labels: LabelSets, members: Indices) -> TrainingPoints:
         self._sets = np.sort(first_occurrences(labels.ids[members].astype(np.int64)))  # the classes
@@ -48,11 +63,12 @@ class Classifier(DeepBaseline):
         return table.classes[positions]
 
     def _loss(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
-        return cross_entropy(outputs, self._classes(table, positions))
+        return cross_entropy(outputs, self._classes(table, positions), label_smoothing=self.smoothing)
 
     def _gradient(self, table: TrainingPoints, outputs: Tensor, positions: Tensor) -> Tensor:
-        missing = outputs.softmax(dim=1)
-        missing[torch.arange(len(outputs), device=outputs.device), self._classes(table, positions)] -= 1
+        missing = outputs.softmax(dim=1) - self.smoothing / outputs.shape[1]
+        rows = torch.arange(len(outputs), device=outputs.device)
+        missing[rows, self._classes(table, positions)] -= 1 - self.smoothing
         return missing / len(outputs)
 
     def _network(self, bits: int, shape: tuple[int, ...], recipe: Recipe, table: Any) -> nn.Module:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .. import config
 from ..data import Items, as_items
 from ..data.fingerprint import fingerprint
 from ..data.items import labels_of
@@ -29,12 +31,14 @@ from .arrays import Indices
 from .training_points import LossGradient, TrainingPoints
 from .validation import check_labels, check_penalty, check_train
 
+_SEEN = ("samples", "outer", "inner")  # values whose product is how many items a training sees
+
 
 class DeepBaseline(DeepHash):
     """A network trained by a loss on batches, which then encodes all items.
 
-    An outer iteration draws `samples` training points and passes over them `inner` times, so a preset trains on as many
-    items as for ADSH.
+    An outer iteration draws `samples` training points and passes over them `inner` times. Where there are fewer
+    training points than the preset draws, there are more iterations: all methods see as many items as ADSH.
 
     Args:
         bits: Code length.
@@ -44,7 +48,7 @@ class DeepBaseline(DeepHash):
         network_options: Options of a network given by name.
         preset: As of `ADSH`.
         samples: Training points drawn in an outer iteration, in place of the preset's.
-        outer: Outer iterations, in place of the preset's.
+        outer: Outer iterations, in place of the preset's; then no more, however few the training points.
         inner: Epochs in each, in place of the preset's.
         batch_size: In place of the preset's.
         lr: The learning rate, in place of the preset's.
@@ -56,6 +60,7 @@ class DeepBaseline(DeepHash):
 
     renamed = {"use_full_database": "whole"}  # noqa: RUF012  # of the class for good
     weights: ClassVar[tuple[str, ...]] = ()  # names of options that must be above 0
+    passes_over_all: ClassVar[bool] = False  # an outer iteration draws all training points, and `outer` is the method's
 
     def __init__(  # noqa: PLR0913  # a public constructor
         self,
@@ -124,6 +129,19 @@ class DeepBaseline(DeepHash):
         options = FitOptions(callback, save_to, checkpoints, checkpoint_every, resume, overwrite)
         self._train(FitData(items, items, table, recipe, data, self._encoded_after(table, items)), options)
         return self
+
+    def _recipe(self, labels: LabelSets | None, num_sampleable: int, fits: str = config.BITS) -> config.Recipe:
+        """Return the values of the training run, with no fewer items seen than ADSH sees of the same database."""
+        recipe = super()._recipe(labels, num_sampleable, fits)
+        given = {name for name in _SEEN if getattr(self, name) is not None} | config.current_names(self.recipe or ())
+        if self.passes_over_all and not (self.use_full_database or "samples" in given):
+            return recipe.replace(samples=num_sampleable)
+        if "outer" in self.values or labels is None or given & set(_SEEN):
+            return recipe
+        labelled = int((~labels.empty[labels.ids]).sum())
+        ours = super()._recipe(labels, labelled, config.POSTERIOR)  # the head of ADSH on features, which sees the most
+        seen = ours.outer * ours.inner * ours.samples
+        return recipe.replace(outer=max(recipe.outer, ceil(seen / (recipe.inner * recipe.samples))))
 
     def _table(self, labels: LabelSets, members: Indices) -> TrainingPoints:
         return TrainingPoints(labels, members, self.bits, self._loss)

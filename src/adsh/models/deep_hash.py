@@ -214,7 +214,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
             for name in sorted(_OF_NETWORK & given_values):
                 raise InputError(f"{name} goes with a network's name: set it on the module itself")
             return copy.deepcopy(self.network)
-        options = self._head_options(recipe, table)
+        options = self._head_options(recipe, table) | config.network_options(self.preset, self.network)
         given = self.network_options or {}
         if len(shape) == 3:
             options |= {"size": recipe.size} if recipe.size else {}
@@ -228,7 +228,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
         head = traits_of(network).head
         if recipe.head_std is not None and isinstance(head, nn.Linear):
             nn.init.normal_(head.weight, std=recipe.head_std)
-            nn.init.zeros_(head.bias)
+            nn.init.normal_(head.bias, std=recipe.head_std)
         return network
 
     def _head_options(self, recipe: config.Recipe, table: LearnedTable) -> dict[str, Any]:

@@ -14,8 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ..errors import InputError
 from .backbone import Backbone
-from .preprocess import IMAGENET_MEAN, check_size, resize
+from .imresize import imresize
+from .preprocess import BICUBIC, BILINEAR, IMAGENET_MEAN, Preprocess, check_size, resize
 
 LRN_CHANNELS, LRN = 5, (2.0, 1e-4, 0.75)  # kappa, alpha, beta of the published file
 
@@ -33,20 +35,35 @@ LAYERS: Sequence[tuple[str, str]] = (
 )
 
 
-class MeanImage(nn.Module):
-    """Images in 0 .. 1 to pixels in 0 .. 255 at `size`, less the mean image of the training set."""
+class MeanImage(Preprocess):
+    """Images in 0 .. 1 to pixels in 0 .. 255 at `size`, less the mean image of the training set.
+
+    Images are resized bilinearly, or bicubically as MATLAB does it.
+    """
 
     mean: Tensor
 
     def __init__(self, size: int | None) -> None:
-        super().__init__()
-        self.size = check_size(size)
+        nn.Module.__init__(self)
+        self.size, self.interpolation = check_size(size), BILINEAR
         side = self.size or 1
         mean = 255 * torch.tensor(IMAGENET_MEAN).view(3, 1, 1).expand(3, side, side)
         self.register_buffer("mean", mean.clone())
 
+    @property
+    def center_crop_ratio(self) -> float:  # type: ignore[override]  # settable where images are cropped
+        """1: the mean image is of the whole."""
+        return 1.0
+
+    @center_crop_ratio.setter
+    def center_crop_ratio(self, ratio: float) -> None:
+        if ratio != 1:
+            raise InputError(f"center_crop_ratio={ratio!r}: cnn_f subtracts the mean of whole images, leave it out")
+
     def forward(self, x: Tensor) -> Tensor:
         """(b, 3 or 1, H, W) to (b, 3, size, size)."""
+        if self.interpolation == BICUBIC and self.size is not None:
+            return imresize(x, self.size) * 255 - self.mean
         return resize(x, self.size) * 255 - self.mean
 
 

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..config import COMPILE_MODE
+from ..config import COMPILE_MODE, source_values
 from ..data import NAMED
 from ..data.prepare import DISK, NONE, RAM
 from ..errors import InputError
@@ -254,6 +254,7 @@ def _recipe_values(settings: TrainSettings) -> dict[str, Any]:
     """Return what the settings change in the preset's recipe."""
     compiled = {} if settings.compile is None else {"compile": COMPILE_MODE if settings.compile else False}
     shards = settings.deterministic_shards
+    compiled |= source_values(settings.preset, settings.source)
     return compiled | ({} if shards is None else {"parts": shards})
 
 

@@ -31,7 +31,7 @@ from .deterministic import shard_by_shard
 from .distributed import ProcessGroup
 from .forward import network_outputs
 from .state import Activation, Augment, BatchGradient, Loader, MakeGradient, Record, Table, TrainState
-from .step import Step
+from .step import LossGradient, Step
 
 Hook = Callable[[TrainState], None]
 
@@ -171,10 +171,17 @@ class Trainer:
             size = len(at)
             if self._augment is not None:
                 inputs = self._augment(inputs, iteration.generator, self.group.share(size), size)
-            iteration.outputs[at] = self.step(inputs, iteration.gradient[at], size)
+            iteration.outputs[at] = self.step(inputs, self._scaled(iteration.gradient[at], size), size)
             iteration.last_inputs = inputs
         if self.recipe.reshuffle:
             iteration.order = iteration.rng.permutation(self.m)
+
+    def _scaled(self, gradient: BatchGradient, size: int) -> LossGradient:
+        """Return the gradient of a mini-batch, as the recipe divides it."""
+        share = size / self.recipe.batch_size
+        if self.recipe.divisor == "batch" or share == 1:
+            return gradient
+        return lambda outputs: gradient(outputs) * share
 
     def _update_codes(self, iteration: Iteration) -> None:
         """Update V by eq. (9), given U."""

@@ -40,7 +40,8 @@ def learning_rate(recipe: Recipe, steps: int, batches: int) -> float:
     total = epochs * batches
     rate: float = recipe.lr
     if recipe.schedule == "tenth":
-        rate *= 0.1 ** (steps // (batches * recipe.inner) // 10)
+        iteration = steps // (batches * recipe.inner)  # from 0: the rate falls once 10, 20, … are finished
+        rate *= 0.1 ** (max(iteration - 1, 0) // recipe.drop_interval)
     elif recipe.schedule == "log":
         progress = min(steps // batches, epochs - 1) / max(epochs - 1, 1)
         rate *= (recipe.lr_end / recipe.lr) ** progress
