@@ -99,13 +99,13 @@ def test_the_rate_of_the_paper_is_chosen_and_no_other_beyond_the_range(tmp_path)
 def test_adsh_and_the_classifier_get_as_many_trials(tmp_path):
     """One option after the other, each with the best so far; None leaves an option to the preset."""
     config = replace(CHEAP, network="mlp", preset="fast", methods=("adsh", "classifier_d"), seeds=(0, 1, 2, 3))
-    store, asked = ResultStore(tmp_path), []
+    store, measured = ResultStore(tmp_path), []
 
     def score(cell):
-        asked.append(cell)
-        wanted = ("ema_decay", 0.95) if cell.method == "adsh" else ("smoothing", 0.1)
-        wanted = dict([("lr", 0.006), wanted])
-        return 0.5 + 0.1 * sum(cell.option(name) == value for name, value in wanted.items()) - 0.01 * cell.seed
+        measured.append(cell)
+        best = ("ema_decay", 0.95) if cell.method == "adsh" else ("smoothing", 0.1)
+        best = dict([("lr", 0.006), best])
+        return 0.5 + 0.1 * sum(cell.option(name) == value for name, value in best.items()) - 0.01 * cell.seed
 
     cells, summary = grid_search.select_options(
         experiment("table2").cells(config), config, store, run_with(score, store)
@@ -117,9 +117,9 @@ def test_adsh_and_the_classifier_get_as_many_trials(tmp_path):
     assert len(trials["adsh"]) == len(trials["classifier_d"]) == 7
     assert {tuple(row["seeds"]) for row in summary} == {(0, 1, 2)}
     assert [sum(row["chosen"] for row in rows) for rows in trials.values()] == [1, 1]
-    assert len(asked) == 3 * 14
-    told = {cell.method: grid_search.describe_tuning(cell, summary) for cell in cells}
-    assert told["adsh"] == (
+    assert len(measured) == 3 * 14
+    tuning = {cell.method: grid_search.describe_tuning(cell, summary) for cell in cells}
+    assert tuning["adsh"] == (
         "lr 0.006 of 0.0018, 0.006, 0.018; ema_decay 0.95 of preset's, 0.95, 0.99; "
         "gamma as the preset of preset's, 20, 2000 on validation items, 8 bits, 3 seeds"
     )

@@ -80,13 +80,13 @@ def dsh(u: np.ndarray, batch: np.ndarray, S: np.ndarray, alpha: float) -> np.nda
         for j, other in enumerate(batch):
             between = u[i] - u[j]
             if S[item, other]:
-                slope = between
+                step = between
             elif between @ between < 2 * c:
-                slope = -between
+                step = -between
             else:
-                slope = np.zeros(c)
-            found[i] += slope / b**2
-            found[j] -= slope / b**2
+                step = np.zeros(c)
+            found[i] += step / b**2
+            found[j] -= step / b**2
             for end in (i, j):
                 for k in range(c):
                     delta = 1.0 if -1 <= u[end, k] <= 0 or u[end, k] >= 1 else -1.0
@@ -122,6 +122,6 @@ def train(
     for batch, rate in zip(batches, rates, strict=True):
         outputs = X[batch] @ W.T + bias
         outputs = np.tanh(outputs) if tanh else outputs
-        slope = gradient(outputs, batch) * ((1 - outputs**2) if tanh else 1.0)
-        W, bias = W - rate * (slope.T @ X[batch] + decay * W), bias - rate * (slope.sum(axis=0) + decay * bias)
+        inner = gradient(outputs, batch) * ((1 - outputs**2) if tanh else 1.0)
+        W, bias = W - rate * (inner.T @ X[batch] + decay * W), bias - rate * (inner.sum(axis=0) + decay * bias)
     return W, bias

@@ -333,8 +333,8 @@ def test_the_gradient_of_a_short_batch_is_divided_as_the_recipe_says(blobs, divi
           activation=torch.nn.Identity())  # fmt: skip
     assert seen == [8, 2]
     for size in seen:
-        slope = 1.0 if divisor == "batch" else size / 8  # the sum of 1 / size over the batch, or of 1 / 8
-        bias = bias - 0.1 * (slope + 0.5 * bias)
+        ones = 1.0 if divisor == "batch" else size / 8  # the sum of 1 / size over the batch, or of 1 / 8
+        bias = bias - 0.1 * (ones + 0.5 * bias)
     assert torch.allclose(network.bias.detach(), bias, atol=1e-6)
 
 

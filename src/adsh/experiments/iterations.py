@@ -32,7 +32,7 @@ def total_iterations(config: ExperimentConfig, method: str, points: int, databas
     """
     preset = recipe(config.preset, config.network)
     outer = config.outer or preset.outer
-    own = _own_values(method).get("outer")
+    own: int | None = _own_values(method).get("outer")
     if method == "adsh":
         return outer
     if own is not None:

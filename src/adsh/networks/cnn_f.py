@@ -51,7 +51,7 @@ class MeanImage(Preprocess):
         self.register_buffer("mean", mean.clone())
 
     @property
-    def center_crop_ratio(self) -> float:  # type: ignore[override]  # settable where images are cropped
+    def center_crop_ratio(self) -> float:
         """1: the mean image is of the whole."""
         return 1.0
 
