@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from math import ceil, inf, log2
+from math import ceil, inf
 from numbers import Integral, Real
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -325,23 +325,12 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},
 }
 
-_OPTIONS: dict[tuple[str, str], dict[str, Any]] = {  # of a network, with a preset
-    ("authors-matlab", "cnn_f"): {"dropout": 0.0},  # the published file has none: 21 layers
-}
-_BY_SOURCE: dict[tuple[str, str], dict[str, Any]] = {  # of a source of data, with a preset
-    ("authors-matlab", "nuswide"): {"lr": 10**-4.5},
-}
+# Options of a network, with a preset: the published file of CNN-F has 21 layers, none of them dropout.
+_OPTIONS: dict[tuple[str, str], dict[str, Any]] = {("authors-matlab", "cnn_f"): {"dropout": 0.0}}
+# Values for a source of data, with a preset.
+_BY_SOURCE: dict[tuple[str, str], dict[str, Any]] = {("authors-matlab", "nuswide"): {"lr": 10**-4.5}}
 PRESETS = tuple(_PRESETS)
 ON_FEATURES = ("linear", "mlp")  # networks on features
-
-
-def advised_bits(classes: int) -> int:
-    """Return a code length that tells so many classes apart with room for their likeness; a multiple of 8.
-
-    Four bits for each doubling of the classes. Half as many again, or twice as many, gain .007 of MAP on Caltech-101
-    and .013 on CUB-200, and .013 and .027 on new items: results/benchmarks/many_classes.jsonl.
-    """
-    return max(16, 8 * ceil(4 * log2(max(classes, 2)) / 8))
 
 
 def network_options(preset: str, network: str) -> dict[str, Any]:
@@ -401,14 +390,10 @@ def recipe(
 
 
 def _posterior_on_features(points: int | None, samples: int | None) -> dict[str, Any]:
-    """Return what changes for a classifier of features: decision 19.
+    """Return what changes for a classifier of features, from the number of points and m, where known: decision 19.
 
     Fresh items are worth more than repeats, and a classifier of few items a class is soon too sure of itself: in 50
     outer iterations it sees each item of a small set about 20 times, in eight steps an iteration at least.
-
-    Args:
-        points: how many points Omega is drawn from, where that is known.
-        samples: m, where it was given.
     """
     m = 9_000 if points is None else min(9_000, max(1_000, ceil(0.4 * points)))
     drawn = min(samples or m, points or m)

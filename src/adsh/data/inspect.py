@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import advised_bits
-from ..labels import LabelSets
+from ..labels import LabelSets, advised_bits
 from .dataset import Dataset
 from .duplicates import Digests, count_duplicates, digests
 

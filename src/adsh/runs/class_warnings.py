@@ -7,10 +7,9 @@ from math import log2
 
 import numpy as np
 
-from ..config import advised_bits
 from ..errors import AdshWarning
 from ..evaluate.classes import nearest_classes
-from ..labels import LabelSets
+from ..labels import LabelSets, advised_bits
 from ..models.protocol import HashModel
 
 _KEEP_APART = ("modern", "fast")  # presets that choose a head by the classes
