@@ -325,9 +325,8 @@ _BY_NETWORK: dict[tuple[str, str], dict[str, Any]] = {
     ("fast", "tiny"): {**_SMALL, "outer": 15, "lr": 1e-2},
 }
 
-# Options of a network, with a preset: the published file of CNN-F has 21 layers, none of them dropout.
+# Options of a network and values for a source of data, by preset: the published CNN-F has 21 layers, none of dropout.
 _OPTIONS: dict[tuple[str, str], dict[str, Any]] = {("authors-matlab", "cnn_f"): {"dropout": 0.0}}
-# Values for a source of data, with a preset.
 _BY_SOURCE: dict[tuple[str, str], dict[str, Any]] = {("authors-matlab", "nuswide"): {"lr": 10**-4.5}}
 PRESETS = tuple(_PRESETS)
 ON_FEATURES = ("linear", "mlp")  # networks on features
