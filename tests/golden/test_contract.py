@@ -19,7 +19,10 @@ BEFORE = json.loads((HERE / "contract.json").read_text(encoding="utf-8"))
 
 
 # Lists of names: more of them is fine.
-GROWING = (("adsh.data", "NAMED"), ("adsh.data", "PROTOCOLS"), ("adsh.experiments", "EXPERIMENTS"))
+GROWING = (
+    ("adsh.data", "NAMED"), ("adsh.data", "PROTOCOLS"), ("adsh.experiments", "EXPERIMENTS"),
+    ("adsh.methods", "METHODS"), ("adsh.methods", "DEEP"),
+)  # fmt: skip
 
 # Values that only the package itself reads: the name of a measurement, which no stored result holds.
 INTERNAL = ("adsh.experiments > Cell > made with > measure: ",)

@@ -7,7 +7,7 @@ from adsh import LabelSets
 from adsh.errors import InputError
 from adsh.hamming.bits import pack, unpack
 from adsh.learn import CodeTable, LearnedCodes
-from adsh.learn.code_table import LastUpdate
+from adsh.learn.last_update import LastUpdate
 from adsh.learn.learned_codes import NO_SET, NewLabels
 
 from ..reference import paper

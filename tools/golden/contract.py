@@ -125,13 +125,17 @@ def parameters(function: Any) -> dict[str, Any]:
 
 
 def _unpacked(function: Any) -> list[str]:
-    """Return the names of the options that a function takes by `Unpack` of a TypedDict."""
+    """Return the names of the options that a function takes by `Unpack` of a TypedDict, or passes on to its base."""
     function = inspect.unwrap(function)
-    function = function.__init__ if inspect.isclass(function) else function
+    cls, function = (function, function.__init__) if inspect.isclass(function) else (None, function)
     for one in inspect.signature(function).parameters.values():
-        if one.kind is one.VAR_KEYWORD and "Unpack" in str(one.annotation):
+        if one.kind is not one.VAR_KEYWORD:
+            continue
+        if "Unpack" in str(one.annotation):
             hint = eval(one.annotation, function.__globals__)  # a string, as annotations are not evaluated
             return list(get_type_hints(get_args(hint)[0]))
+        if cls is not None and one.name == "shared":  # the options that all methods of one kind share
+            return [name for name in parameters(cls.__mro__[1]) if name != "(in order)"]
     return []
 
 

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hamming.bits import check_bits
 from ..labels import LabelSets, smallest_unsigned
+from .last_update import LastUpdate
 from .outputs import Outputs, as_outputs, load_kernels
 from .rows import Rows, RowTable
 from .similarity import Floats, GivenPairs, Indices, SharedTags, Similarity, sum_by, weighted
@@ -47,29 +48,6 @@ class Sample:
     member: Indices  # (m,)  which of them each point has
     similar: Floats  # (m,)  database points similar to each
     ratio: float  # r = similar pairs / dissimilar pairs
-
-
-@dataclass(frozen=True)
-class LastUpdate:
-    """What codes for new label sets are computed from after training: see `NewLabels`."""
-
-    gram: Floats  # (c, c)  U'U
-    label_sets: Indices  # (k,)    of the sampled queries
-    sums: Floats  # (k, c)  sums of u_i by label set, times the target
-    ratio: float
-    samples: int
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the values as arrays, by the names they are saved under."""
-        return {f"last.{name}": np.atleast_1d(value) for name, value in vars(self).items()}
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> LastUpdate | None:
-        """Return the values that `arrays` returned; None where they are not among these."""
-        if "last.gram" not in arrays:
-            return None
-        gram, label_sets, sums = (arrays[f"last.{name}"] for name in ("gram", "label_sets", "sums"))
-        return cls(gram, label_sets, sums, float(arrays["last.ratio"][0]), int(arrays["last.samples"][0]))
 
 
 class CodeTable:

@@ -13,7 +13,8 @@ from ..errors import InputError
 from ..hamming.bits import Codes, pack, unpack
 from ..labels import LabelSets, smallest_unsigned
 from ..utils.arrays import unique_rows
-from .code_table import CodeTable, LastUpdate
+from .code_table import CodeTable
+from .last_update import LastUpdate
 from .rows import Rows
 from .similarity import Floats, Indices, SharedTags, weighted
 from .sweep import sweep, zero_tolerance

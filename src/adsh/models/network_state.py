@@ -27,7 +27,7 @@ from ..errors import AdshWarning, FolderError, InputError
 from ..hamming.bits import bytes_for
 from ..labels import LabelSets
 from ..learn import LearnedCodes
-from ..learn.code_table import LastUpdate
+from ..learn.last_update import LastUpdate
 from ..learn.learned_codes import NewLabels
 from ..networks.restore import build_with_tensors, saved_options
 from ..networks.traits import traits_of
