@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from adsh.config import PRESETS, Recipe, network_options, recipe, source_values
+from adsh.config import Recipe
 from adsh.data import as_items
 from adsh.data.loader import DeviceLoader
 from adsh.errors import InputError, TrainingError
@@ -350,70 +350,6 @@ class Ones:
     def __call__(self, outputs):
         self.seen.append(len(outputs))
         return torch.ones_like(outputs) / len(outputs)
-
-
-def test_presets_carry_the_values_their_sources_name():
-    assert recipe("paper", "alexnet").samples == 1000
-    assert recipe("paper", "alexnet", multi_label=True).samples == 2000
-    assert recipe("paper", "alexnet", multi_label=True).inner == 5
-    assert recipe("paper", "alexnet").codes_after == "epoch"
-    assert recipe("paper", "alexnet").batch_size == 128
-    matlab, pytorch = recipe("authors-matlab", "cnn_f"), recipe("authors-pytorch", "alexnet")
-    assert matlab.signed
-    assert recipe("authors-matlab", "cnn_f", multi_label=True).lr == 1e-4
-    assert source_values("authors-matlab", "nuswide") == {"lr": 10**-4.5}  # of this data set alone
-    assert source_values("authors-matlab", "coco17") == source_values("modern", "nuswide") == {}
-    assert network_options("authors-matlab", "cnn_f") == {"dropout": 0.0}
-    assert matlab.interpolation == "bicubic"
-    assert matlab.divisor == "nominal"
-    assert pytorch.divisor == "batch"
-    assert recipe("modern", "mlp", multi_label=True).sweeps == 3
-    on_features = [(preset, network) for preset in ("modern", "fast") for network in ("mlp", "linear")]
-    kept_small = [recipe(*each, multi_label=True) for each in on_features]
-    assert {(settings.weight_decay, settings.gamma) for settings in kept_small} == {(1.0, 2000.0)}
-    assert recipe("modern", "mlp", multi_label=True, method="classifier").weight_decay == 1.0
-    assert recipe("modern", "mlp", multi_label=True, method="dsh").weight_decay == 1e-4
-    assert recipe("modern", "efficientnet_lite0", multi_label=True).weight_decay == 0.05
-    soft = recipe("modern", "mlp", multi_label=True).target
-    assert [soft(bits) for bits in (4, 12, 192)] == [1, 1, 0.5]
-    assert [recipe(preset, "mlp", multi_label=True).target(192) for preset in ("paper", "authors-pytorch")] == [1, 1]
-    assert recipe("modern", "mlp").target(192) == 1
-    assert matlab.schedule == "log"
-    assert matlab.head_std == 0.01
-    assert not pytorch.signed
-    assert pytorch.schedule == "tenth"
-    assert not pytorch.reshuffle
-    for authors in (matlab, pytorch):
-        assert (authors.samples, authors.inner, authors.batch_size, authors.outer) == (2000, 3, 64, 50)
-        assert (authors.optimizer, authors.weight_decay) == ("sgd", 5e-4)
-        assert (authors.codes_after, authors.collect) == ("outer", "stale")
-    assert {recipe(preset, "mlp").gamma for preset in PRESETS} == {200.0}
-    assert recipe("modern", "mlp").batch_size == 64
-    assert recipe("modern", "mlp", outer=7, lr=None).outer == 7
-    given = recipe("modern", "mlp", outer=np.int64(7), gamma=np.float32(2))
-    assert (type(given.outer), type(given.gamma)) == (int, float)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"outer": 0},
-        {"samples": 1.5},
-        {"batch_size": -1},
-        {"parts": 0},
-        {"gamma": -1.0},
-        {"lr": "a"},
-        {"size": -1},
-    ],
-)
-def test_values_outside_their_range_are_refused(values):
-    with pytest.raises(InputError, match=next(iter(values))):
-        recipe("modern", "mlp", **values)
-
-
-def test_an_unknown_preset_lists_those_there_are():
-    with pytest.raises(InputError, match="authors-matlab"):
-        recipe("modem", "mlp")
 
 
 def test_a_checkpoint_of_before_a_value_of_a_recipe_is_as_its_default(tmp_path):
