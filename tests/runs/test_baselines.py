@@ -1,13 +1,16 @@
 """The baselines of a run's report: on the features that the model takes, and from one pass over the images."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import adsh
 from adsh.data import ArrayDataset
+from adsh.errors import AdshWarning
 from adsh.evaluate import evaluate_baselines, read_report
+from adsh.evaluate.comparison_section import baselines_ahead
 from adsh.networks.frozen import Frozen
 from adsh.runs.evaluate import evaluate, load_run
 from adsh.runs.input_features import input_features
@@ -47,6 +50,28 @@ def test_a_report_has_baselines_unless_they_are_declined(arrays, tmp_path):
     inputs = load_run(tmp_path / "m")
     declined = evaluate(inputs, baselines=False)
     assert (declined.baselines, declined.baselines_missing) == ([], "they were declined")
+
+
+def test_a_baseline_that_is_ahead_of_the_model_is_named(tmp_path):
+    """Two bits for eight classes: at least two classes share each code, and a linear classifier tells them apart."""
+    rng, labels = np.random.default_rng(0), np.arange(400) % 8
+    features = 2.5 * rng.normal(size=(8, 12))[labels] + rng.normal(size=(400, 12))
+    np.savez(tmp_path / "few.npz", features=features.astype(np.float32), labels=labels)
+    with pytest.warns(AdshWarning, match="bits"):
+        artifacts = adsh.train_and_index(
+            tmp_path / "few.npz", tmp_path / "m", bits=2, outer=3, report=True, progress=False
+        )
+    evaluation = artifacts.evaluation
+    theirs = evaluation.baselines[1].columns["new"].map_expected
+    ours = evaluation.columns["new"].map_expected
+    assert theirs > ours
+    sentence = f"linear classifier has {theirs:.4f} for new items, the model {ours:.4f}"
+    assert sentence in baselines_ahead(evaluation)
+    assert len(baselines_ahead(evaluation)) == len(evaluation.columns)
+    for page in (artifacts.report, artifacts.report.with_suffix(".md"), tmp_path / "m/README.md"):
+        assert sentence in page.read_text(), page
+    even = replace(evaluation, baselines=[replace(b, columns=evaluation.columns) for b in evaluation.baselines])
+    assert baselines_ahead(even) == []
 
 
 def test_features_of_a_frozen_network_are_collected_while_it_encodes(photos, monkeypatch):

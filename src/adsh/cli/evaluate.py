@@ -52,7 +52,7 @@ def command(
     """
     from ..evaluate import write_report
     from ..evaluate.class_section import confusions
-    from ..evaluate.comparison_section import comparison, missing_baselines
+    from ..evaluate.comparison_section import baseline_notes, comparison
     from ..evaluate.report import HEADINGS, cross_fit_notes
     from ..evaluate.report import table as rows
     from ..runs.accuracy import write_accuracy
@@ -97,7 +97,7 @@ def command(
     if compared:
         print()
         table(headings, compared)
-    for note in (*cross_fit_notes([evaluation]), *missing_baselines([evaluation])):
+    for note in (*cross_fit_notes([evaluation]), *baseline_notes([evaluation])):
         print(note)
     taken = [f"{one.name} for {one.taken_for} {one.share:.0%}" for one in confusions(evaluation)[:_SHOWN]]
     if taken:

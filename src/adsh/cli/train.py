@@ -210,6 +210,8 @@ def _cross_fit(found: CrossFit) -> str:
 
 def _describe(artifacts: TrainingArtifacts) -> dict[str, str]:
     """Return what is printed, by name."""
+    from ..evaluate.comparison_section import baselines_ahead
+
     values, out, evaluation, ingested = artifacts.summary(), artifacts.out, artifacts.evaluation, artifacts.ingested
     complete = ", complete before" * artifacts.was_complete
     loss = f", loss {values['loss']:.4f}" if values["loss"] is not None else ""
@@ -229,6 +231,8 @@ def _describe(artifacts: TrainingArtifacts) -> dict[str, str]:
             lines["cross-fit"] = _cross_fit(evaluation.cross_fit)
         if evaluation.baselines:
             lines["baselines"] = "; ".join(map(_baseline, evaluation.baselines))
+        if ahead := baselines_ahead(evaluation):
+            lines["ahead"] = "; ".join(ahead)
         lines["report"] = str(artifacts.report)
     if ingested is not None:
         count = ingested.added + ingested.replaced + ingested.skipped

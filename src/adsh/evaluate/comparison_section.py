@@ -40,20 +40,36 @@ def comparison(evaluations: Sequence[Evaluation]) -> tuple[Row, list[Row]]:
     return ("", *(COLUMNS[name] for name in columns), "learned from"), rows
 
 
-def missing_baselines(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Return a sentence for each evaluation that says why it has no baselines."""
-    several = len(evaluations) > 1
-    return [
-        f"No baselines{f' for {evaluation.name}' * several}: {evaluation.baselines_missing}."
-        for evaluation in evaluations
-        if evaluation.baselines_missing and not evaluation.baselines
-    ]
+def baseline_notes(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Return a sentence for each evaluation that a baseline is ahead of, and for each that has none and why."""
+    notes = []
+    for evaluation in evaluations:
+        of = f" for {evaluation.name}" * (len(evaluations) > 1)
+        if ahead := baselines_ahead(evaluation):
+            notes.append(f"A baseline is ahead of the model{of}: {'; '.join(ahead)}.")
+        if evaluation.baselines_missing and not evaluation.baselines:
+            notes.append(f"No baselines{of}: {evaluation.baselines_missing}.")
+    return notes
+
+
+def baselines_ahead(evaluation: Evaluation) -> list[str]:
+    """Return, for each column in which baselines have a higher MAP than the model, the best of them with both MAPs."""
+    ahead = []
+    for name in _ORDER:
+        rivals = [baseline for baseline in evaluation.baselines if name in baseline.columns]
+        if name not in evaluation.columns or not rivals:
+            continue
+        best = max(rivals, key=lambda baseline: baseline.columns[name].map_expected)
+        theirs, ours = best.columns[name].map_expected, evaluation.columns[name].map_expected
+        if theirs > ours:
+            ahead.append(f"{best.name} has {theirs:.4f} for {COLUMNS[name]}, the model {ours:.4f}")
+    return ahead
 
 
 def comparison_section(evaluations: Sequence[Evaluation]) -> str:
     """Return the section as HTML; empty where nothing was compared."""
     headings, rows = comparison(evaluations)
-    notes = "".join(f'<p class="soft">{escape(note)}</p>' for note in missing_baselines(evaluations))
+    notes = "".join(f'<p class="soft">{escape(note)}</p>' for note in baseline_notes(evaluations))
     if not rows:
         return notes
     head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)

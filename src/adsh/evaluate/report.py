@@ -20,7 +20,7 @@ from .class_section import class_markdown, markdown_table
 from .columns import COLUMNS
 from .comparison_section import TITLE as COMPARISON
 from .comparison_section import WORDS as COMPARISON_WORDS
-from .comparison_section import comparison, missing_baselines
+from .comparison_section import baseline_notes, comparison
 from .evaluation import Evaluation
 from .page import page
 
@@ -230,7 +230,7 @@ def _markdown(
     headings, compared = comparison(evaluations)
     if compared:
         lines += [f"## {COMPARISON}", "", COMPARISON_WORDS, "", *markdown_table(headings, compared), ""]
-    lines += [line for note in missing_baselines(evaluations) for line in (note, "")]
+    lines += [line for note in baseline_notes(evaluations) for line in (note, "")]
     if len(evaluations) == 1:
         lines += class_markdown(evaluations[0])
     for name, caption in captions.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 from ..evaluate import Evaluation
 from ..evaluate.class_section import markdown_table
 from ..evaluate.columns import COLUMNS
-from ..evaluate.comparison_section import comparison
+from ..evaluate.comparison_section import baseline_notes, comparison
 from ..evaluate.report import HEADINGS, cross_fit_notes, table
 from ..models.card import with_accuracy
 from ..models.storage_format import CARD
@@ -47,4 +47,5 @@ def accuracy(evaluation: Evaluation) -> str:
     if compared:
         lines += ["", "Next to baselines on the same features, which rank without codes:", ""]
         lines += markdown_table(headings, compared)
+    lines += [line for note in baseline_notes([evaluation]) for line in ("", note)]
     return "\n".join(lines)
