@@ -1,6 +1,6 @@
 """Many, unequal and few classes: ADSH as it chooses by itself, with a head of bits, and the methods to compare with.
 
-    ADSH_DATA=data python benchmarks/many_classes.py [caltech cub synthetic unequal cifar10 coco17] [--seeds 3]
+    ADSH_DATA=data python benchmarks/many_classes.py [caltech cub synthetic …] [--methods adsh …] [--jobs 2]
 
 caltech      100 classes of 31 to 800 items, 8 queries a class         $ADSH_DATA/many/caltech100_lite0_512.npz
 cub          200 classes of 41 to 60 items, 8 queries a class          $ADSH_DATA/many/cub200_lite0_512.npz
@@ -9,6 +9,8 @@ unequal      four classes of CIFAR-10, 350 items of one and 20 of each other, ea
              100 queries a class                                       $ADSH_DATA/cifar10/lite0_512.npy, labels.npy
 cifar10      10 equal classes, 5,000 queries                           the same
 coco17       17 labels, several an item, 1,000 queries                 $ADSH_DATA/coco17/lite0_512.npy, coco17_128.npz
+small-…      1,500 items and 1,000 queries (caltech: 20 of its classes, cub: 30, with 8 queries a class), as of a
+             folder of photographs; `adsh-10` stops after 10 outer iterations
 
 `logistic` is a linear classifier of the features in which each class counts the same: it ranks by probabilities, and
 has no codes.
@@ -23,7 +25,8 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +41,14 @@ from adsh.evaluate.metrics import mean_average_precision
 
 RESULTS = Path(__file__).parents[1] / "results/benchmarks/many_classes.jsonl"
 DATA = Path(os.environ.get("ADSH_DATA", "data"))
-BITS = {"caltech": (16, 32, 48), "cub": (16, 32, 64), "synthetic": (32, 64), "unequal": (12, 48)} | {
-    "cifar10": (12, 48),
-    "coco17": (12, 24, 32, 48),
-}
+BITS = {
+    "caltech": (16, 32, 48), "cub": (16, 32, 64), "synthetic": (32, 64), "unequal": (12, 48), "cifar10": (12, 48),
+    "coco17": (12, 24, 32, 48), "small-caltech": (16, 48), "small-cub": (16, 48), "small-cifar10": (16, 48),
+    "small-coco17": (16, 48),
+}  # fmt: skip
 METHODS = ("adsh", "adsh-bits", "classifier_d", "sdh_d", "logistic")
+EARLY = ("adsh-10", "adsh-bits-10")  # stopped after 10 outer iterations
+SMALL = 1500  # database items of a small set
 CLASSES, ITEMS = 1000, 50  # of the synthetic set
 UNEQUAL = (3, 5, 4, 7)  # cat, dog, deer, horse
 
@@ -51,28 +57,37 @@ Labels = np.ndarray[Any, np.dtype[np.int64]]
 Split = tuple[Features, Labels, np.ndarray[Any, Any], np.ndarray[Any, Any]]  # features, labels, queries, database
 
 
+Task = tuple[str, int, int, str]  # data, split, bits, method
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="*", default=list(BITS), choices=[*BITS, []])
+    parser.add_argument("data", nargs="*", default=[*BITS], choices=[*BITS, []])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--methods", nargs="*", default=METHODS, choices=[*METHODS, *EARLY])
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
     known = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
-    done = {tuple(json.loads(line)[key] for key in ("data", "bits", "method", "split")) for line in known}
-    for name in options.data:
-        for split, drawn in splits(name, options.seeds):
-            for bits in BITS[name]:
-                for method in options.methods:
-                    if (name, bits, method, split) not in done:
-                        write(
-                            {
-                                "data": name,
-                                "bits": bits,
-                                "method": method,
-                                "split": split,
-                                **measure(method, bits, drawn),
-                            }
-                        )
+    done = {tuple(json.loads(line)[key] for key in ("data", "split", "bits", "method")) for line in known}
+    tasks = [
+        (name, split, bits, method)
+        for method in options.methods
+        for name in options.data
+        for split in range(20 if name == "unequal" else options.seeds)
+        for bits in BITS[name]
+    ]
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
+        for row in pool.map(run, [task for task in tasks if task not in done]):
+            print(row, flush=True)
+
+
+def run(task: Task) -> dict[str, Any]:
+    """Measure one cell, and add its line to the results."""
+    name, split, bits, method = task
+    row = {"data": name, "bits": bits, "method": method, "split": split} | measure(method, bits, draw(name, split))
+    with RESULTS.open("a", encoding="utf-8") as file:  # one short write: lines of several processes do not mix
+        file.write(json.dumps(row) + "\n")
+    return row
 
 
 def measure(method: str, bits: int, split: Split) -> dict[str, Any]:
@@ -124,34 +139,48 @@ def logistic(split: Split) -> dict[str, Any]:
 def build(method: str, bits: int) -> Any:
     """Create a method with its defaults; `adsh-bits` is ADSH with a head of bits and eq. (9), whatever the classes."""
     if method.startswith("adsh"):
-        recipe = {"head": "bits"} if method == "adsh-bits" else None
+        recipe: dict[str, Any] = {"head": "bits"} if method.startswith("adsh-bits") else {}
+        recipe |= {"outer": 10} if method in EARLY else {}
         return adsh.ADSH(bits, network="mlp", recipe=recipe, seed=0, device="cpu", progress=False)
     return methods.create(
         method, bits=bits, seed=0, **({"device": "cpu", "progress": False} if "class" in method else {})
     )
 
 
-def splits(name: str, count: int) -> Iterator[tuple[int, Split]]:
-    """Yield the number of each split, and the split."""
+def draw(name: str, split: int) -> Split:
+    """Return a split of a data set."""
+    if name.startswith("small-"):
+        return small(name.removeprefix("small-"), split)
     if name == "unequal":
-        features, labels = read_cifar10()
-        for number in range(4 * 5):
-            yield number, unequal(features, labels, UNEQUAL[number % 4], number // 4)
-        return
+        return unequal(*read_cifar10(), UNEQUAL[split % 4], split // 4)
     if name in ("cifar10", "coco17"):
         features, labels = read_cifar10() if name == "cifar10" else read_coco17()
-        for seed in range(count):
-            order = np.random.default_rng([3000, seed]).permutation(len(features))
-            held_out = 5000 if name == "cifar10" else 1000
-            yield seed, (features, labels, order[:held_out], order[held_out:])
-        return
-    for seed in range(count):
-        features, labels = class_features(CLASSES, ITEMS, seed) if name == "synthetic" else read_many(name)
-        queries = 10 if name == "synthetic" else 8
-        rng = np.random.default_rng([1000, seed])
-        orders = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
-        chosen = np.concatenate([order[:queries] for order in orders])
-        yield seed, (features, labels, chosen, np.concatenate([order[queries:] for order in orders]))
+        order = np.random.default_rng([3000, split]).permutation(len(features))
+        held_out = 5000 if name == "cifar10" else 1000
+        return features, labels, order[:held_out], order[held_out:]
+    features, labels = class_features(CLASSES, ITEMS, split) if name == "synthetic" else read_many(name)
+    return by_class(features, labels, 10 if name == "synthetic" else 8, np.random.default_rng([1000, split]))
+
+
+def by_class(features: Features, labels: Labels, queries: int, rng: np.random.Generator) -> Split:
+    """Return so many queries of each class, the other items as the database."""
+    orders = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
+    chosen = np.concatenate([order[:queries] for order in orders])
+    return features, labels, chosen, np.concatenate([order[queries:] for order in orders])
+
+
+def small(name: str, split: int) -> Split:
+    """Return a set of the size of a folder of photographs."""
+    rng = np.random.default_rng([4000, split])
+    if name in ("cifar10", "coco17"):
+        features, labels = read_cifar10() if name == "cifar10" else read_coco17()
+        order = rng.permutation(len(features))
+        return features, labels, order[:1000], order[1000 : 1000 + SMALL]
+    features, labels = read_many(name)
+    classes = rng.permutation(np.unique(labels))[: 20 if name == "caltech" else 30]
+    kept = rng.permutation(np.flatnonzero(np.isin(labels, classes)))
+    kept = kept[: SMALL + 400]  # before queries are drawn: of unequal classes, the shares stay
+    return by_class(features[kept], labels[kept], 8, rng)
 
 
 def unequal(features: Features, labels: Labels, large: int, draw: int) -> Split:
@@ -179,14 +208,6 @@ def read_coco17() -> tuple[Features, Labels]:
     features = np.load(DATA / "coco17/lite0_512.npy").astype(np.float32)
     with np.load(DATA / "coco17/coco17_128.npz") as arrays:
         return features, arrays["Y"].astype(np.int64)
-
-
-def write(row: dict[str, Any]) -> None:
-    """Append a line to the results."""
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    with RESULTS.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
-    print(row, flush=True)
 
 
 if __name__ == "__main__":
