@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 import adsh
 from adsh import methods
@@ -38,6 +39,7 @@ from adsh.data.sources.synthetic import class_features
 from adsh.evaluate import evaluate_model
 from adsh.evaluate.baselines import CLASSIFIER, evaluate_baselines
 from adsh.evaluate.metrics import mean_average_precision
+from adsh.experiments.measure import code_version
 
 RESULTS = Path(__file__).parents[1] / "results/benchmarks/many_classes.jsonl"
 DATA = Path(os.environ.get("ADSH_DATA", "data"))
@@ -79,12 +81,17 @@ def main() -> None:
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
         for row in pool.map(run, [task for task in tasks if task not in done]):
             print(row, flush=True)
+    rows = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    rows.sort(key=lambda row: ([*BITS].index(row["data"]), row["bits"], row["method"], row["split"]))
+    RESULTS.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def run(task: Task) -> dict[str, Any]:
     """Measure one cell, and add its line to the results."""
     name, split, bits, method = task
+    torch.set_num_threads(1)  # of several processes
     row = {"data": name, "bits": bits, "method": method, "split": split} | measure(method, bits, draw(name, split))
+    row |= {"commit": code_version(), "torch": torch.__version__}
     with RESULTS.open("a", encoding="utf-8") as file:  # one short write: lines of several processes do not mix
         file.write(json.dumps(row) + "\n")
     return row

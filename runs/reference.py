@@ -74,6 +74,7 @@ def train_and_evaluate(args, queries, database, bits, seed):
         "method": args.method, "preset": args.preset, "network": args.network, "bits": bits,
         "protocol": args.protocol, "seed": seed, "map_expected": round(learned.map_expected, 5),
         "map_stable": round(learned.map_stable, 5), "map_network": round(network.map_expected, 5),
+        "map_new": round(evaluation.columns["new"].map_expected, 5),
         "seconds": round(sum(r["seconds"] for r in model.history_), 2), "device": str(model.device_),
         "commit": code_version(), "set_up_seconds": round(model.history_[0]["set_up_seconds"], 2),
         "size": getattr(getattr(model.network_, "preprocess", None), "size", None), "k": args.k,
