@@ -146,12 +146,19 @@ class Searcher:
             if name not in known:
                 text = f"no sampled item has the field {name!r}: the fields are {join_some(known)}"
             else:
-                tests = condition if isinstance(condition, dict) else {"eq": condition}
-                values = {str(value) for value in (*tests.get("in", ()), *([tests["eq"]] if "eq" in tests else ()))}
-                if not values or values & known[name]:
+                unknown = [values for values in _equalities(condition) if not values & known[name]]
+                if not unknown:
                     continue
-                text = f"no sampled item has {name}={min(values)}: its values are {join_some(known[name])}"
+                text = f"no sampled item has {name}={min(unknown[0])}: its values are {join_some(known[name])}"
             warnings.warn(text, AdshWarning, stacklevel=3)
+
+
+def _equalities(condition: object) -> list[set[str]]:
+    """Return the values that each equality of a condition accepts, as texts."""
+    tests = condition if isinstance(condition, dict) else {"eq": condition}
+    accepted = [{str(tests["eq"])}] if "eq" in tests else []
+    accepted += [set(map(str, tests["in"]))] if tests.get("in") else []
+    return accepted + [values for one in tests.get("all", ()) for values in _equalities(one)]
 
 
 def encode_queries(model: HashModel, queries: Dataset) -> EncodedQueries:
