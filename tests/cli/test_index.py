@@ -100,6 +100,30 @@ def test_classes_that_were_never_trained_are_reported(adsh, index, tmp_path):
     assert package.load("m").known_labels == ("cat", "dog")
 
 
+def test_columns_of_a_list_are_metadata_that_searches_filter_by(adsh, photos, tmp_path):
+    kinds = [("cat", "dog")[at % 2] for at in range(60)]
+    rows = [f"photos/{kind}/{at:02}.jpg,{kind},{2000 + at},{at:03},," for at, kind in enumerate(kinds)]
+    rows[0] = rows[0].replace(",2000,", ",,")  # no year is known
+    (tmp_path / "list.csv").write_text("\n".join(["path,label,year,camera,note,file", *rows]), encoding="utf-8")
+    trained = adsh("train", "list.csv", *TRAIN[2:])
+    assert trained.status == 0, trained.err
+    assert "the column file is not stored as metadata" in trained.err
+
+    def found(*conditions):
+        where = [word for one in conditions for word in ("--where", one)]
+        matches = adsh("search", "m/index", "photos/cat/00.jpg", "-k", 60, *where, "--json").json["queries"][0]["matches"]
+        return sorted(match["metadata"]["camera"] for match in matches)
+
+    assert found("year>=2055") == ["055", "056", "057", "058", "059"]  # database items and queries alike
+    assert found("year=2058", "class=cat") == ["058"]
+    assert found("camera=007") == ["007"]
+    assert found("year<2002") == ["001"]
+    with package.open_index("m/index") as index:
+        first, second = index.get(["photos/cat/00.jpg", "photos/dog/01.jpg"])
+    assert first.metadata == {"camera": "000", "class": "cat", "file": str(photos / "cat/00.jpg")}
+    assert second.metadata["year"] == 2001
+
+
 def test_taking_out_what_is_not_there_is_reported(adsh, index, refused):
     key = f"cat/{next(at for at in range(0, 60, 2) if package.open_index(index).get([f'cat/{at:02}.jpg'])[0]):02}.jpg"
     ended = adsh("index", "remove", index, key, "cat/one.jpg")

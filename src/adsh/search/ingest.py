@@ -24,7 +24,7 @@ from ..index import Index
 from ..labels import LabelSets
 from ..models.protocol import HashModel
 from .index_model import open_for_model
-from .item_metadata import describe_item, location_of
+from .item_metadata import OWN_FIELDS, describe_item, location_of
 from .searcher import join_some
 
 _BLOCK = 512  # items of one durable add; the vectors of the first block decide how all are compressed
@@ -214,6 +214,7 @@ def _ingest_blocks(
     started, added, replaced, skipped = time.perf_counter(), 0, 0, 0
     dataset, prefix = source.dataset, options.prefix
     count, was_empty = len(dataset), len(index) == 0
+    _warn_of_own_columns(dataset)
     unreadable: Unreadable = []
     for start in range(0, count, _BLOCK):
         indices = np.arange(start, min(start + _BLOCK, count))
@@ -254,6 +255,17 @@ def _warn_of_new_classes(model: HashModel, dataset: Dataset) -> None:
     if known and new:
         warnings.warn(
             f"the model was not trained on {join_some(new)}: the codes of such items are poor; train again with them",
+            AdshWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_own_columns(dataset: Dataset) -> None:
+    """Warn of columns that are called as fields that mean something else."""
+    hidden = [name for name in OWN_FIELDS if name in dataset.locate(0)[0].columns]
+    if hidden:
+        warnings.warn(
+            f"the column {join_some(hidden)} is not stored as metadata, as items have a field of that name: rename it",
             AdshWarning,
             stacklevel=3,
         )
