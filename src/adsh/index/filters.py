@@ -31,9 +31,7 @@ class Filter:
         if not isinstance(conditions, dict) or not all(isinstance(name, str) for name in conditions):
             raise InputError(f'where={conditions!r}: give a dictionary such as {{"class": "cat"}}')
         self.tests = [  # (field, comparison, value): all must hold
-            (name, test, value)
-            for name, condition in conditions.items()
-            for test, value in _tests(name, condition)
+            (name, test, value) for name, condition in conditions.items() for test, value in _tests(name, condition)
         ]
         self.name = repr(self.tests)  # equal for equal conditions
         self._tests = [

@@ -105,6 +105,19 @@ class Searcher:
             self._warn_of_unknown_values(queries.codes, options.where)
         return found
 
+    def nearest_distance(self, codes: Codes, where: dict[str, Any] | None = None) -> int | None:
+        """Return how many bits the nearest item is away from a code, such as where a radius finds none.
+
+        Args:
+            codes: (1, bytes) packed, of the query.
+            where: Conditions on metadata.
+
+        Returns:
+            The distance; None where no item meets the conditions.
+        """
+        [found] = self.index.search(codes, 1, where=where)
+        return int(found.distances[0]) if len(found) else None
+
     def plan(self, queries: EncodedQueries, options: SearchOptions) -> SearchPlan:
         """Check that the queries have what the options need, and leave out what they do not use."""
         if options.ranking == "asymmetric" and queries.outputs is None:
