@@ -92,6 +92,17 @@ def test_broken_files_are_left_out_on_request_and_listed_everywhere(adsh, refuse
     assert (coded["items"], [one["key"] for one in coded["unreadable"]]) == (63, BAD)
 
 
+def test_what_pillow_warns_of_names_the_file(adsh, photos):
+    image = Image.fromarray(random_images(1, 24, 24, seed=77)[0])
+    exif = Image.Exif()
+    exif[0x010E] = "a description that is cut off"
+    image.save(photos / "cat/cut.jpg", exif=exif.tobytes()[:30])
+    ended = adsh("data", "info", "photos")
+    assert ended.status == 0, ended.err
+    assert re.search(r"^adsh: note: \S+/cat/cut.jpg: Tag data larger than file", ended.err, re.MULTILINE)
+    assert "UserWarning" not in ended.err
+
+
 def test_every_cache_gives_the_same_model(adsh, photos):
     folders = [("ram", []), ("none", ["--cache", "none"]), ("kept", ["--cache", "kept", "--workers", 3])]
     for name, flags in [*folders, ("again", ["--cache", "kept", "--cache-size", "1GB"])]:

@@ -15,6 +15,7 @@ A file that cannot be decoded raises an error of one line that names it. Formats
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from functools import cache
 from os import PathLike
@@ -35,6 +36,7 @@ SUFFIXES = (  # of image files
 )
 MOST_PIXELS = 178_956_970  # the limit of Pillow: half a gigabyte decoded
 _FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "ICO", "TGA", "AVIF")
+_now = threading.local()  # `called`: what this thread is decoding
 _ORIENTATION = 0x0112  # the EXIF tag
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -103,6 +105,7 @@ def decode_rgb(
         except (OSError, ValueError) as problem:  # ValueError: a name that no file can have
             reason = getattr(problem, "strerror", None) or problem
             raise InputError(f"{called!r} cannot be read: {reason}") from None
+    _now.called = called
     try:
         with Image.open(file, formats=known_formats(formats)) as image:
             check_size(image.size, called, most_pixels)
@@ -120,6 +123,11 @@ def decode_rgb(
         raise InputError(f"{called} is {kind}: replace it, or leave it out") from None
     except Exception as problem:  # decoders raise whatever the broken bytes lead them to
         raise InputError(f"{called} is a broken image ({first_line(problem)}): replace it, or leave it out") from None
+
+
+def image_being_decoded() -> str | None:
+    """Return what the image is called that this thread is decoding, or decoded last: for Pillow's warnings."""
+    return getattr(_now, "called", None)
 
 
 def check_size(size: tuple[int, int], called: str, most: int = MOST_PIXELS) -> None:
