@@ -99,6 +99,14 @@ def main() -> NoReturn:
         if not parent_reports():
             _say(first_line(problem))
         status = EXIT_PEER_LOST
+    except ModuleNotFoundError as problem:
+        if problem.name != "torch":
+            raise
+        _say(
+            "this needs torch, which is not installed: pip install adsh; without it, doctor, serve, and search and "
+            "index add with --model FOLDER of adsh export work"
+        )
+        status = EXIT_MISTAKE
     except (AdshError, OSError) as problem:
         _say(first_line(problem))
         status = EXIT_MISTAKE

@@ -22,7 +22,7 @@ from ..errors import AdshWarning, InputError
 from ..hamming.bits import Codes
 from ..index import Index
 from ..labels import LabelSets
-from ..models.protocol import HashModel
+from ..models.protocol import HashModel, ItemEncoder
 from .index_model import open_for_model
 from .item_metadata import OWN_FIELDS, describe_item, location_of
 from .searcher import join_some
@@ -144,7 +144,7 @@ def build_index(
 
 def ingest(
     index: Index,
-    model: HashModel,
+    model: ItemEncoder,
     source: IndexSource,
     options: IngestOptions | None = None,
     progress: Progress | None = None,
@@ -248,7 +248,7 @@ def _ingest_blocks(
     return IngestResult(added, replaced, skipped, unreadable, time.perf_counter() - started)
 
 
-def _warn_of_new_classes(model: HashModel, dataset: Dataset) -> None:
+def _warn_of_new_classes(model: ItemEncoder, dataset: Dataset) -> None:
     """Warn when items have classes that the model was not trained on."""
     known = {str(name) for name in model.known_labels}
     new = [] if dataset.labels is None else [str(name) for name in dataset.labels.names if str(name) not in known]
@@ -271,7 +271,7 @@ def _warn_of_own_columns(dataset: Dataset) -> None:
         )
 
 
-def _codes_of_labels(model: HashModel, items: Dataset) -> Codes:
+def _codes_of_labels(model: ItemEncoder, items: Dataset) -> Codes:
     assert items.labels is not None
     unlabelled = np.flatnonzero(items.labels.empty[items.labels.ids])
     if len(unlabelled):

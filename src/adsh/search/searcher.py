@@ -26,7 +26,7 @@ from ..index import Index, Matches
 from ..index.matches import StoredVectors
 
 if TYPE_CHECKING:
-    from ..models.protocol import HashModel
+    from ..models.protocol import ItemEncoder
 
 RANKINGS = ("hamming", "asymmetric")
 
@@ -166,7 +166,7 @@ class Searcher:
             warnings.warn(text, AdshWarning, stacklevel=3)
 
 
-def _equalities(condition: object) -> list[set[str]]:
+def _equalities(condition: Any) -> list[set[str]]:
     """Return the values that each equality of a condition accepts, as texts."""
     tests = condition if isinstance(condition, dict) else {"eq": condition}
     accepted = [{str(tests["eq"])}] if "eq" in tests else []
@@ -174,7 +174,7 @@ def _equalities(condition: object) -> list[set[str]]:
     return accepted + [values for one in tests.get("all", ()) for values in _equalities(one)]
 
 
-def encode_queries(model: HashModel, queries: Dataset) -> EncodedQueries:
+def encode_queries(model: ItemEncoder, queries: Dataset) -> EncodedQueries:
     """Encode images or features with a model, resized as the model takes them."""
     items = resize_for_model(queries, model.input_shape_)
     if not model.has_bounded_outputs:
