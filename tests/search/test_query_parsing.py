@@ -68,5 +68,8 @@ def test_conditions_on_one_field_must_all_hold():
         ("cat", False),
     ):
         assert accepts(json.dumps({"class": tags})) is accepted
+    for wrong, said in (({"all": 1}, "takes a list"), ({"all": [{"all": [1]}]}, 'holds another "all"')):
+        with pytest.raises(InputError, match=said):
+            Filter({"class": wrong})
     numbered = Filter(parse_conditions(["class=7", "class=8"])).accepts  # names of classes, or numbers
     assert [numbered(json.dumps({"class": tags})) for tags in (["7", "8"], [7, 8], ["7"])] == [True, True, False]

@@ -12,8 +12,8 @@ import typer
 
 from ..utils.progress import ProgressLine, say
 from ..utils.urls import shown
-from .flags import Device, Json, Labels, Root, SkipBad, Workers
-from .show import Stopped, as_json, facts, line
+from .flags import Device, Json, Labels, Root, SkipBadByDefault, Strict, Workers
+from .show import Stopped, as_json, facts, list_some
 
 if TYPE_CHECKING:
     from ..search.ingest import IngestResult
@@ -90,7 +90,8 @@ def add(
         bool, typer.Option("--reencode", "--again", help="Encode and replace items that are in the index already.")
     ] = False,
     prefix: Annotated[str, typer.Option(help="What the keys start with: new/ keeps two folders apart.")] = "",
-    skip_bad: SkipBad = None,
+    strict: Strict = False,
+    skip_bad: SkipBadByDefault = None,
     workers: Workers = None,
     device: Device = None,
     json: Json = False,
@@ -98,7 +99,8 @@ def add(
     """Add new items, without training again.
 
     The network encodes them or, with --by-label, their labels decide their codes. Items that are in the index already
-    are skipped, so an interrupted command continues when it is repeated.
+    are skipped, so an interrupted command continues when it is repeated. Files that cannot be read are left out and
+    listed.
     """
     from ..index.locate import open_existing
     from ..search.index_model import load_model_of, open_for_model
@@ -109,7 +111,7 @@ def add(
     with open_existing(location) if model is None or exists else open_for_model(location, model) as index:
         loaded = load_model_of(index, model, device)
         keep_vectors = index.has_vectors if vectors is None else vectors
-        options = IngestOptions(by_label, keep_vectors, reencode, prefix, bool(skip_bad), workers)
+        options = IngestOptions(by_label, keep_vectors, reencode, prefix, not strict or bool(skip_bad), workers)
         total = IngestResult(0, 0, 0, [], 0.0)
         try:
             for source in opened:
@@ -276,8 +278,7 @@ def _report(location: str, result: IngestResult, json: bool) -> None:
             "next": f"adsh search {shown(location)} IMAGE",
         }
     )
-    for key, reason in result.unreadable:
-        line(f"  {key}: {reason}")
+    list_some([f"{key}: {reason}" for key, reason in result.unreadable], "--json lists them")
 
 
 def _format(value: Any) -> str:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..models.storage_format import LOG
 from ..utils.progress import LINE_SECONDS, Progress
-from .flags import SOURCE_HELP, Cache, CacheSize, Device, Json, Labels, Root, Size, SkipBad, Workers
-from .show import Stopped, as_json, describe_reading, facts, list_unreadable
+from .flags import SOURCE_HELP, Cache, CacheSize, Device, Json, Labels, Root, Size, Workers
+from .show import Stopped, as_json, describe_reading, facts, list_left_out
 
 if TYPE_CHECKING:
     from ..evaluate import Baseline
@@ -93,10 +94,18 @@ def command(
     ] = None,
     split_seed: Annotated[int | None, typer.Option(help="The seed of the split.  [default: 0]")] = None,
     size: Size = None,
-    skip_bad: SkipBad = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Stop where a file cannot be read, or a query has a copy in the database, with a list."
+        ),
+    ] = False,
+    skip_bad: Annotated[
+        bool | None, typer.Option("--skip-bad", help="With --strict: leave out files that cannot be read.")
+    ] = None,
     drop_duplicates: Annotated[
         bool | None,
-        typer.Option("--drop-duplicates", "--skip-copies", help="Leave copies of queries out of the database."),
+        typer.Option("--drop-duplicates", "--skip-copies", help="With --strict: leave out copies of queries."),
     ] = None,
     cache: Cache = None,
     cache_size: CacheSize = None,
@@ -136,8 +145,8 @@ def command(
 
     A folder with a sub-folder per class is all it needs: whatever is not given is chosen, and reported. The folder OUT
     gets the model, run.toml with all settings, split.npz with the queries and the database, and log.jsonl with every
-    iteration. Images in files are all read once before training: those that cannot be read, and images that are both
-    query and database item, stop the run with a list.
+    iteration. Images in files are all read once before training: those that cannot be read, and database items that are
+    copies of queries, are left out and listed.
 
     With --method a baseline is trained, on the training items of the protocol where it has any; the names that end in
     _d learn from the full database. Baselines without a network take --options, and none of the network's flags.
@@ -175,7 +184,7 @@ def command(
         as_json(artifacts.summary())
         return
     facts(_describe(artifacts))
-    list_unreadable(artifacts.read)
+    list_left_out(artifacts.read, out / LOG)
 
 
 _NO_CHECKPOINTS = "with --checkpoint-every 1 it could be resumed"
