@@ -239,7 +239,7 @@ def test_unreadable_files_are_listed_and_what_was_put_in_before_stays(adsh, inde
 
 
 def test_search_finds_the_image_itself_and_keeps_to_the_conditions(adsh, index, tmp_path):
-    adsh("index", "add", index, "new")
+    adsh("index", "add", index, "new", "--by-image")
     found = adsh("search", index, "new/cat/60.jpg", "new/dog/61.jpg", "-k", 5, "--html", "f.html", "--json").json
     assert [answer["query"] for answer in found["queries"]] == ["new/cat/60.jpg", "new/dog/61.jpg"]
     first = found["queries"][0]["matches"]
