@@ -205,10 +205,16 @@ def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, 
     assert ended.status == 0, ended.err
     assert "pip install 'adsh[pretrained]'" in ended.err
     assert ended.err.count("\n") == 1
-    lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines())
+    words, _, listed = ended.out.partition("\n\n")
+    assert re.match(
+        r"Of the 10 nearest items to an image that it has not seen, \d+ % are of the same kind \(6 images", words
+    )
+    assert re.search(r"too few to go by\); by chance it would be (49|50|51) %\.\n", words)
+    assert len(re.findall(r"^  (?:cat|dog) found ", words, re.MULTILINE)) == 3
+    lines = dict(line.split(maxsplit=1) for line in listed.splitlines())
+    assert lines.keys() == {"model", "items", "report", "index", "next"} | lines.keys() & {"ahead"}
     assert lines["report"] == "photos-8bits/report/report.html"
     assert lines["index"] == "photos-8bits/index: 60 items"
-    assert "6 queries, too few to go by" in lines["MAP"]
     assert (photos.parent / lines["report"]).exists()
     assert adsh("index", "remove", "photos-8bits/index", "cat/00.jpg").status == 0
     again = adsh("train", "--resume", "--out", "photos-8bits")  # the index is its owner's now
@@ -218,6 +224,10 @@ def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, 
     without = ("--no-report", "--no-index", "--out", "p", "--json")
     plain = adsh("train", "photos", "--network", "tiny", "--outer", 1, *without)
     assert not {"report", "index", "map"} & plain.json.keys()
+    full = adsh("train", "photos", "--outer", 2, "--bits", 8, "--device", "cpu", "--overwrite", "--details").out
+    for name in ("codes", "training", "device", "MAP"):
+        assert re.search(rf"^{name} ", full, re.MULTILINE), name
+    assert "6 queries, too few to go by" in full
     again = adsh("train", "photos", "--outer", 2, "--bits", 8, "--device", "cpu", "--overwrite", "--json").json
     assert set(again["map"]) == {"learned", "network", "new"}
 

@@ -12,8 +12,10 @@ from .comparison_section import comparison_section
 from .cross_fit import PooledColumn
 from .evaluation import Evaluation
 from .examples import Case, Shown
+from .in_words import headline, worst_confusions
 
 _WIDE = ("map_by_bits", "hamming", "correlation")
+_APPENDIX = ("balance", "loss", "rows", "hamming", "correlation")  # figures of bits and of training
 
 
 def page(
@@ -35,24 +37,37 @@ def page(
     Returns:
         The HTML of the whole page.
     """
+    one = len(evaluations) == 1
     body = [
         f'<p class="soft">{_subtitle(evaluations)}</p>',
-        _cards(evaluations[0]) if len(evaluations) == 1 else "",
+        _lead(evaluations[0]) if one else "",
+        _cards(evaluations[0]) if one else "",
+        _cases(evaluations) if one else "",
+        comparison_section(evaluations),
+        class_section(evaluations[0]) if one else "",
         "<h2>Figures to quote</h2>",
         _table(*table),
         *(f'<p class="soft">{escape(note)}</p>' for note in notes),
         _reading(evaluations),
-        comparison_section(evaluations),
-        *(class_section(evaluation) for evaluation in evaluations[:1] if len(evaluations) == 1),
-        "<h2>Curves</h2>",
-        '<div class="figures">',
-        *(figure_in_html(name, caption, svg, wide=name in _WIDE) for name, (caption, svg) in figures.items()),
-        "</div>",
-        _cases(evaluations),
+        _figures("Curves", {name: drawn for name, drawn in figures.items() if name not in _APPENDIX}),
+        "" if one else _cases(evaluations),
         "<h2>What was run</h2>",
         *(_about(evaluation) for evaluation in evaluations),
+        _figures("Appendix: bits and training", {name: figures[name] for name in _APPENDIX if name in figures}),
     ]
     return html_page(title, body)
+
+
+def _lead(evaluation: Evaluation) -> str:
+    """Return what a reader wants to know first, in words."""
+    confused = worst_confusions(evaluation)
+    return f'<p class="lead">{escape(headline(evaluation))}</p>' + f"<p>{escape(confused)}</p>" * bool(confused)
+
+
+def _figures(heading: str, figures: dict[str, tuple[str, str]]) -> str:
+    """Return a section of figures; empty without any."""
+    drawn = [figure_in_html(name, caption, svg, wide=name in _WIDE) for name, (caption, svg) in figures.items()]
+    return f'<h2>{heading}</h2><div class="figures">{"".join(drawn)}</div>' if drawn else ""
 
 
 def _subtitle(evaluations: Sequence[Evaluation]) -> str:
@@ -146,7 +161,7 @@ def _cases(evaluations: Sequence[Evaluation]) -> str:
         '<p class="soft">Queries drawn at random, each with its ten nearest and their Hamming distance; tied items are '
         "drawn at random. A red frame and a cross mark an item that shares no label with the query.</p>"
     )
-    return "<h2>Case study</h2>" + words + "".join(parts)
+    return "<h2>What some queries found</h2>" + words + "".join(parts)
 
 
 def case_in_html(case: Case) -> str:
