@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
-EXTRAS := search,plot,baselines,pretrained,serve,onnx,postgres,milvus,ray,track,docs,dev
+EXTRAS := search,plot,baselines,pretrained,heic,serve,onnx,postgres,milvus,ray,track,docs,dev
 
 # Threads that spin on busy cores cost far more than they give.
 export OMP_WAIT_POLICY ?= passive

@@ -138,6 +138,33 @@ def new_items() -> str:
     return table(["new items are encoded", "MAP"], rows)
 
 
+_FOLDERS = {
+    "cifar10": "10 classes of CIFAR-10",
+    "caltech": "20 classes of Caltech-101",
+    "cub": "30 species of birds",
+}
+
+
+def small_folders() -> str:
+    """Return MAP of codes and of the float vectors they are made of, for sets of the size of a folder."""
+    return _of_folders("MAP")
+
+
+def unseen_classes() -> str:
+    """Return how many of the ten nearest items are of a class that was not trained."""
+    return _of_folders("P@10 of a class that was not trained")
+
+
+def _of_folders(measured: str) -> str:
+    sets = read("benchmarks/small_folders.json")["figures"]["sets"]
+    columns = list(sets["cifar10"][measured][0])
+    rows = [
+        [name, *(figure([run[column] for run in sets[key][measured]]) for column in columns)]
+        for key, name in _FOLDERS.items()
+    ]
+    return table([measured, *columns], rows)
+
+
 def classifier() -> str:
     """Return MAP of ADSH and of a softmax classifier on the same features, learned and by the network."""
     rows = read("cifar10/baselines.json")
@@ -322,6 +349,8 @@ TABLES: dict[str, Callable[[], str]] = {
         cpu,
         partly_labelled,
         new_items,
+        small_folders,
+        unseen_classes,
         classifier,
         scale,
         search,

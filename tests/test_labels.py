@@ -175,3 +175,20 @@ def test_vocabularies_that_both_mix_strings_and_numbers_are_compared_name_by_nam
 def test_a_table_of_no_labels_is_refused():
     with pytest.raises(InputError, match=r"labels have shape \(3, 0\)"):
         LabelSets.of(np.zeros((3, 0), dtype=bool))
+
+
+def test_labels_are_indexed_as_a_list_of_tags_or_as_an_array():
+    labels = LabelSets.of([["cat", "indoor"], [], ["dog"], ["cat", "indoor"]])
+    assert [labels[0], labels[1], labels[-1]] == [("cat", "indoor"), (), ("cat", "indoor")]
+    assert labels[np.int64(2)] == ("dog",)
+    assert list(labels) == [labels[i] for i in range(4)]
+    for chosen in (slice(1, 3), [1, 2], np.array([1, 2]), np.array([False, True, True, False])):
+        some = labels[chosen]
+        assert isinstance(some, LabelSets)
+        assert list(some) == [(), ("dog",)]
+        assert some.sizes.sum() == 2
+    assert len(labels[[]]) == 0
+    with pytest.raises(IndexError):
+        labels[4]
+    with pytest.raises(InputError, match="give one index"):
+        labels[np.zeros((2, 2), dtype=int)]

@@ -42,6 +42,20 @@ print(adsh.__version__, len(table.rows))
     assert done.stdout.split()[0] == adsh.__version__
 
 
+def test_metrics_are_a_module_by_their_short_name():
+    script = """
+import sys
+sys.modules["torch"] = None
+import adsh.metrics
+from adsh.metrics import mean_average_precision, precision_at
+from adsh import metrics
+assert metrics is adsh.metrics and metrics.precision_at is precision_at
+print(mean_average_precision.__module__)
+"""
+    done = run(script)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_training_path_needs_torch_numpy_pillow_and_safetensors_alone(tmp_path):
     """Every other installed distribution is hidden, save what torch itself requires."""
     script = f"""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import ceil, log2
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,19 @@ class LabelSets:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Hashable, ...]: ...
+    @overload
+    def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> LabelSets: ...
+    def __getitem__(self, index: int | slice | Sequence[int] | NDArray[Any]) -> tuple[Hashable, ...] | LabelSets:
+        """Return the names of one point's labels; of several points, given as NumPy takes them, their `LabelSets`."""
+        if isinstance(index, int | np.integer):
+            return self.names_of(int(self.ids[index]))
+        chosen = index if isinstance(index, slice) else np.asarray(index, dtype=None if len(index) else np.int64)
+        if not isinstance(chosen, slice) and chosen.ndim != 1:
+            raise InputError(f"labels are indexed by an array of shape {chosen.shape}: give one index, a slice or (n,)")
+        return self.take(chosen)
 
     def __repr__(self) -> str:
         return f"LabelSets({len(self):,} points, {self.set_count:,} sets of {len(self.names):,} tags)"

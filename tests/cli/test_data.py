@@ -49,12 +49,28 @@ def test_info_lists_every_file_that_cannot_be_read(tmp_path):
     for name in ("a/2.png", "b/3.png"):
         (tmp_path / name).write_text("not an image")
     with pytest.raises(InputError, match="2 of 4 items cannot be read: .*2.png.*3.png.*--skip-bad"):
-        run("info", tmp_path)
-    assert re.search(
-        r"items +2\n.*unreadable +2\n +a/2.png: .*\n +b/3.png: ", run("info", tmp_path, "--skip-bad").output, re.S
-    )
+        run("info", tmp_path, "--strict")
+    assert re.search(r"items +2\n.*unreadable +2\n +a/2.png: .*\n +b/3.png: ", run("info", tmp_path).output, re.S)
     summary = json.loads(run("info", tmp_path, "--skip-bad", "--json").stdout)
     assert [one["key"] for one in summary["bad"]] == ["a/2.png", "b/3.png"]
+
+
+def test_info_names_the_duplicates(tmp_path):
+    for at, name in enumerate(("a/1.png", "a/2.png", "a/3.png", "b/4.png", "b/5.png")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (4, 4), (0, 0, at % 2)).save(tmp_path / name)
+    text = run("info", tmp_path).output
+    assert "duplicates    3" in text
+    assert re.findall(r"^  (.*)$", text, re.MULTILINE) == [
+        "a/3.png: the same as a/1.png",
+        "b/4.png: the same as a/2.png, with other labels",
+        "b/5.png: the same as a/1.png, with other labels",
+    ]
+    found = json.loads(run("info", tmp_path, "--json").stdout)["duplicate_items"]
+    assert found[0] == {"key": "a/3.png", "same_as": "a/1.png", "same_labels": True}
+    np.save(tmp_path / "f.npy", np.zeros((40, 3)))
+    text = run("info", tmp_path / "f.npy").output
+    assert "  20: the same as 0\n  and 19 more: --json lists them\n" in text
 
 
 def test_get_downloads_into_the_root_or_the_folder_of_all(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import struct
 import time
 import tomllib
@@ -52,7 +53,7 @@ def test_a_folder_is_trained_on_evaluated_and_encoded(adsh, photos, no_figures):
     assert ended.err == ""
     assert "in memory" in ended.out
     run = tomllib.loads((photos.parent / "m/run.toml").read_text())
-    assert (run["train"]["size"], run["train"]["skip_bad"], run["train"]["cache"]) == (16, False, "ram")
+    assert (run["train"]["size"], run["train"]["skip_bad"], run["train"]["cache"]) == (16, True, "ram")
     assert package.load("m").input_shape_ == (16, 16, 3)
     evaluated = adsh("evaluate", "m", "--json").json
     assert (evaluated["queries"], evaluated["database"]) == (6, 54)
@@ -66,15 +67,15 @@ def test_a_folder_is_trained_on_evaluated_and_encoded(adsh, photos, no_figures):
     assert adsh("encode", "m", "list.csv", "--json").json["items"] == 10
 
 
-def test_broken_files_stop_it_before_training_with_the_list(adsh, refused, spoiled):
-    line = refused(*TRAIN, "--out", "m")
+def test_broken_files_stop_a_strict_run_before_training_with_the_list(adsh, refused, spoiled):
+    line = refused(*TRAIN, "--strict", "--out", "m")
     assert "4 of 67 items cannot be read" in line
     assert all(name in line for name in BAD)
     assert not (spoiled.parent / "m").exists()
 
 
-def test_broken_files_are_left_out_on_request_and_listed_everywhere(adsh, refused, spoiled, no_figures):
-    ended = adsh(*TRAIN, "--skip-bad", "--out", "m")
+def test_broken_files_are_left_out_and_listed_everywhere(adsh, refused, spoiled, no_figures):
+    ended = adsh(*TRAIN, "--out", "m")
     assert ended.status == 0, ended.err
     assert "4 of them cannot be read and are left out" in ended.out
     assert all(f"  {name}: " in ended.out for name in BAD)
@@ -92,6 +93,17 @@ def test_broken_files_are_left_out_on_request_and_listed_everywhere(adsh, refuse
     assert (coded["items"], [one["key"] for one in coded["unreadable"]]) == (63, BAD)
 
 
+def test_what_pillow_warns_of_names_the_file(adsh, photos):
+    image = Image.fromarray(random_images(1, 24, 24, seed=77)[0])
+    exif = Image.Exif()
+    exif[0x010E] = "a description that is cut off"
+    image.save(photos / "cat/cut.jpg", exif=exif.tobytes()[:30])
+    ended = adsh("data", "info", "photos")
+    assert ended.status == 0, ended.err
+    assert re.search(r"^adsh: note: \S+/cat/cut.jpg: Tag data larger than file", ended.err, re.MULTILINE)
+    assert "UserWarning" not in ended.err
+
+
 def test_every_cache_gives_the_same_model(adsh, photos):
     folders = [("ram", []), ("none", ["--cache", "none"]), ("kept", ["--cache", "kept", "--workers", 3])]
     for name, flags in [*folders, ("again", ["--cache", "kept", "--cache-size", "1GB"])]:
@@ -106,18 +118,49 @@ def test_every_cache_gives_the_same_model(adsh, photos):
     assert adsh("evaluate", "m-kept").status == 0
 
 
-def test_an_image_on_both_sides_is_refused_even_under_another_name(adsh, refused, photos):
+@pytest.fixture
+def copied(photos):
     for path in sorted(photos.rglob("*.jpg")):
         with Image.open(path) as image:
             image.save(path.parent / f"copy-{path.stem}.png")  # lossless: the same pixels
-    line = refused(*TRAIN, "--out", "m")
+    return photos
+
+
+def test_an_image_on_both_sides_stops_a_strict_run_even_under_another_name(adsh, refused, copied):
+    line = refused(*TRAIN, "--strict", "--out", "m")
     assert "12 items in both queries and database" in line
     assert re.search(r"/(\d\d).jpg = \w+/copy-\1.png", line)
     assert "--drop-duplicates" in line
-    read = adsh(*TRAIN, "--out", "m", "--drop-duplicates", "--json").json["read"]
-    assert len(read["duplicates_removed"]) == 12
+    assert "12 items in both" in refused(*TRAIN, "--strict", "--skip-bad", "--out", "m")
+    assert adsh(*TRAIN, "--strict", "--drop-duplicates", "--out", "m").status == 0
+
+
+def test_copies_of_queries_are_left_out_of_the_database_and_named(adsh, copied):
+    ended = adsh(*TRAIN, "--out", "m")
+    assert ended.status == 0, ended.err
+    assert "12 copies of queries are left out" in ended.out
+    named = re.findall(r"^  (\S+): a copy of the query (\S+)$", ended.out, re.MULTILINE)
+    assert len(named) == 12
+    assert all(re.sub(r"copy-|\.\w+", "", left_out) == re.sub(r"copy-|\.\w+", "", query) for left_out, query in named)
+    read = adsh(*TRAIN, "--out", "n", "--json").json["read"]
+    assert read["duplicates_removed"] == [left_out for left_out, _ in named]
     assert read["copies_left_out"] == read["duplicates_removed"]  # the older name
+    assert read["copies"] == [{"key": left_out, "copy_of": query} for left_out, query in named]
     assert adsh("evaluate", "m", "--protocol", "holdout").status == 0
+
+
+def test_of_many_copies_the_first_are_named_and_the_log_has_all(adsh, copied):
+    for at in range(3):
+        for path in sorted(copied.rglob("copy-*.png")):
+            shutil.copy(path, path.with_name(f"{at}-{path.name}"))
+    ended = adsh(*TRAIN, "--out", "m")
+    assert ended.status == 0, ended.err
+    left_out = int(re.search(r"(\d+) copies of queries", ended.out)[1])
+    assert left_out > 20
+    assert ended.out.count(": a copy of the query ") == 20
+    assert f"  and {left_out - 20} more: m/log.jsonl has them" in ended.out
+    first = json.loads((copied.parent / "m/log.jsonl").read_text().splitlines()[0])
+    assert len(first["copies"]) == left_out
 
 
 def test_duplicates_in_the_database_are_counted(adsh, photos):
@@ -162,10 +205,16 @@ def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, 
     assert ended.status == 0, ended.err
     assert "pip install 'adsh[pretrained]'" in ended.err
     assert ended.err.count("\n") == 1
-    lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines())
+    words, _, listed = ended.out.partition("\n\n")
+    assert re.match(
+        r"Of the 10 nearest items to an image that it has not seen, \d+ % are of the same kind \(6 images", words
+    )
+    assert re.search(r"too few to go by\); by chance it would be (49|50|51) %\.\n", words)
+    assert len(re.findall(r"^  (?:cat|dog) found ", words, re.MULTILINE)) == 3
+    lines = dict(line.split(maxsplit=1) for line in listed.splitlines())
+    assert lines.keys() == {"model", "items", "report", "index", "next"} | lines.keys() & {"ahead"}
     assert lines["report"] == "photos-8bits/report/report.html"
     assert lines["index"] == "photos-8bits/index: 60 items"
-    assert "6 queries, too few to go by" in lines["MAP"]
     assert (photos.parent / lines["report"]).exists()
     assert adsh("index", "remove", "photos-8bits/index", "cat/00.jpg").status == 0
     again = adsh("train", "--resume", "--out", "photos-8bits")  # the index is its owner's now
@@ -175,6 +224,10 @@ def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, 
     without = ("--no-report", "--no-index", "--out", "p", "--json")
     plain = adsh("train", "photos", "--network", "tiny", "--outer", 1, *without)
     assert not {"report", "index", "map"} & plain.json.keys()
+    full = adsh("train", "photos", "--outer", 2, "--bits", 8, "--device", "cpu", "--overwrite", "--details").out
+    for name in ("codes", "training", "device", "MAP"):
+        assert re.search(rf"^{name} ", full, re.MULTILINE), name
+    assert "6 queries, too few to go by" in full
     again = adsh("train", "photos", "--outer", 2, "--bits", 8, "--device", "cpu", "--overwrite", "--json").json
     assert set(again["map"]) == {"learned", "network", "new"}
 

@@ -70,8 +70,8 @@ def test_build_puts_in_the_learned_codes_with_what_leads_back_to_the_images(adsh
 
 def test_add_codes_new_items_by_the_network_or_by_their_labels_and_repeats_nothing(adsh, index):
     model = package.load("m")
-    added = adsh("index", "add", index, "new", "--json").json
-    assert (added["new"], added["already"], added["items"]) == (10, 0, 64)
+    added = adsh("index", "add", index, "new", "--by-image", "--json").json
+    assert (added["new"], added["already"], added["items"], added["by_label"]) == (10, 0, 64, 0)
     with package.open_index(index) as opened:
         item = opened.get(["cat/60.jpg", "no"])
     assert item[1] is None
@@ -81,7 +81,7 @@ def test_add_codes_new_items_by_the_network_or_by_their_labels_and_repeats_nothi
     assert (again["new"], again["already"], again["replaced"]) == (0, 10, 0)
     assert (again["added"], again["skipped"]) == (0, 10)
     by_label = adsh("index", "add", index, "new", "--by-label", "--reencode", "--json").json
-    assert (by_label["new"], by_label["replaced"]) == (0, 10)
+    assert (by_label["new"], by_label["replaced"], by_label["by_label"]) == (0, 10, 10)
     with package.open_index(index) as opened:
         code = opened.get(["cat/60.jpg"])[0].code
     assert code == model.code_for(["cat"])[0].tobytes()
@@ -92,11 +92,40 @@ def test_add_codes_new_items_by_the_network_or_by_their_labels_and_repeats_nothi
     assert adsh("index", "verify", index).status == 0
 
 
+@pytest.mark.parametrize("vectors", ["--vectors", "--no-vectors"])
+def test_labels_that_were_trained_decide_the_codes_and_the_network_those_of_others(adsh, index, tmp_path, vectors):
+    model = package.load("m")
+    (tmp_path / "new/dog/61.jpg").rename(tmp_path / "new/loose.jpg")  # without a label
+    (tmp_path / "new/dog").rename(tmp_path / "new/wolf")
+    (tmp_path / "new/cat/0.jpg").write_text("not an image")
+    added = adsh("index", "add", index, "new", vectors)
+    assert added.status == 0, added.err
+    assert "10 added, 5 of them with the codes of their labels, 1 unreadable" in added.out
+    images = package.data.ResizedDataset(package.data.open_source("new"), 16)
+    with package.open_index(index) as opened:
+        for key, label in (("cat/60.jpg", "cat"), ("loose.jpg", None), ("wolf/63.jpg", None)):
+            at = list(images.keys).index(key)
+            expected = model.code_for([label]) if label else model.encode(images.subset([at]))
+            assert opened.get([key])[0].code == expected[0].tobytes(), key
+
+
+def test_by_label_without_vectors_reads_no_image(adsh, index, tmp_path):
+    for path in tmp_path.glob("new/*/*.jpg"):
+        path.write_text("not an image")
+    added = adsh("index", "add", index, "new", "--no-vectors", "--json").json
+    assert (added["added"], added["by_label"], added["unreadable"]) == (10, 10, [])
+
+
+def test_by_label_and_by_image_exclude_each_other(index, refused):
+    assert "exclude each other" in refused("index", "add", index, "new", "--by-label", "--by-image")
+
+
 def test_classes_that_were_never_trained_are_reported(adsh, index, tmp_path):
     assert adsh("index", "add", index, "new").err == ""
     (tmp_path / "new/dog").rename(tmp_path / "new/wolf")
     ended = adsh("index", "add", index, "new", "--prefix", "more/")
     assert "note: the model was not trained on wolf: the codes of such items are poor" in ended.err
+    assert "Vectors in the index, which order ties by default, find more of them; train again" in ended.err
     assert package.load("m").known_labels == ("cat", "dog")
 
 
@@ -138,15 +167,15 @@ def test_a_search_that_cannot_be_is_refused(adsh, index, refused):
 
 def test_unreadable_files_are_listed_and_what_was_put_in_before_stays(adsh, index, refused, tmp_path):
     (tmp_path / "new/dog/text.png").write_text("not an image")
-    assert "text.png" in refused("index", "add", index, "new")
-    added = adsh("index", "add", index, "new", "--skip-bad", "--json").json
+    assert "text.png" in refused("index", "add", index, "new", "--strict")
+    added = adsh("index", "add", index, "new", "--json").json
     assert added["new"] == 10
     assert [one["key"] for one in added["unreadable"]] == ["dog/text.png"]
-    assert "dog/text.png" in adsh("index", "add", index, "new", "--skip-bad").out
+    assert "  dog/text.png: " in adsh("index", "add", index, "new", "--skip-bad").out  # as it was asked for once
 
 
 def test_search_finds_the_image_itself_and_keeps_to_the_conditions(adsh, index, tmp_path):
-    adsh("index", "add", index, "new")
+    adsh("index", "add", index, "new", "--by-image")
     found = adsh("search", index, "new/cat/60.jpg", "new/dog/61.jpg", "-k", 5, "--html", "f.html", "--json").json
     assert [answer["query"] for answer in found["queries"]] == ["new/cat/60.jpg", "new/dog/61.jpg"]
     first = found["queries"][0]["matches"]

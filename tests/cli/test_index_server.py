@@ -43,7 +43,7 @@ def test_an_index_on_a_server_is_used_like_a_folder(done, refused, photos):
     done(*TRAIN, "--no-index")
     built = done("index", "build", uri, "--model", "m", "--json").json
     assert (built["new"], built["index"]) == (54, uri.replace(f":{QUOTED}", ""))
-    assert done("index", "add", uri, "new", "--json").json["new"] == 10
+    assert done("index", "add", uri, "new", "--by-image", "--json").json["new"] == 10
     assert done("index", "add", uri, "new", "--model", "m", "--json").json["already"] == 10
     assert "next" in done("index", "add", uri, "new").out
     summary = done("index", "info", uri, "--json").json
@@ -56,7 +56,7 @@ def test_an_index_on_a_server_is_used_like_a_folder(done, refused, photos):
     assert found["queries"][0]["matches"][0]["key"] == "cat/60.jpg"
     assert QUOTED not in Path("page.html").read_text(encoding="utf-8")
     done("index", "build", "folder", "--model", "m")
-    done("index", "add", "folder", "new")
+    done("index", "add", "folder", "new", "--by-image")
     local = done("search", "folder", "new/cat/60.jpg", "-k", 5, "--json").json
     assert local["queries"] == found["queries"]
     assert done("index", "remove", uri, "cat/60.jpg", "nobody", "--json").json["removed"] == 1

@@ -16,7 +16,7 @@ def test_sub_folders_are_classes_and_relative_paths_are_keys(tmp_path):
     (tmp_path / "cat" / "notes.txt").write_text("not an image")
     (tmp_path / "empty").mkdir()
     save(tmp_path / "dog" / ".hidden.png", images[0])
-    (tmp_path / "dog" / "1.HEIC").write_bytes(b"")
+    (tmp_path / "dog" / "1.HEX").write_bytes(b"")
     with pytest.warns(AdshWarning, match=r"left out of .*, as they are no images: 1 \.\w+, 1 \.\w+$"):
         dataset = open_source(tmp_path)
     assert list(dataset.keys) == sorted(names)

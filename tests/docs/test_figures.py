@@ -175,3 +175,17 @@ def test_every_table_of_figures_names_its_file(page):
     for section in re.split(r"^## ", page, flags=re.MULTILINE):
         if re.search(r"^\|.*\d\.?\d* ?(?:ms|s)? \|", section, re.MULTILINE):
             assert re.search(r"\]\((?:\.\./)?results/[\w/]+\.json\)", section), section.splitlines()[0]
+
+
+def test_what_is_said_of_a_few_thousand_items_and_of_classes_that_were_not_trained():
+    """docs/explanation/limits.md: codes find more than the float vectors, and vectors find more of an unseen class."""
+    sets = json.loads((ROOT / "results/benchmarks/small_folders.json").read_text(encoding="utf-8"))["figures"]["sets"]
+    assert len(sets) == 3
+    for measured in sets.values():
+        for run in measured["MAP"]:
+            assert min(run["codes as learned"], run["codes by the network"]) > run["float cosine"]
+        unseen = measured["P@10 of a class that was not trained"]
+        by_codes, by_vectors = (
+            np.mean([run[way] for run in unseen]) for way in ("by codes alone", "re-ranked by vectors")
+        )
+        assert by_vectors > by_codes

@@ -358,6 +358,7 @@ comparisons = st.one_of(
     scalars,
     st.builds(lambda test, value: {test: value}, st.sampled_from(["eq", "ne", "lt", "le", "gt", "ge"]), values),
     st.builds(lambda test, some: {test: some}, st.sampled_from(["in", "not_in"]), st.lists(scalars, max_size=3)),
+    st.builds(lambda test, *some: {"all": [some[0], {test: some[1]}]}, st.sampled_from(["eq", "ne"]), scalars, scalars),
 )
 stored = st.none() | st.dictionaries(st.sampled_from(["x", "y"]), values, max_size=2)
 

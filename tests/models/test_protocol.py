@@ -9,9 +9,16 @@ import adsh
 from adsh.errors import InputError
 from adsh.hamming.bits import pack
 from adsh.methods import METHODS, create
-from adsh.models.protocol import HashModel
+from adsh.models.protocol import HashModel, ItemEncoder
 
-MEMBERS = sorted({name for name in (*vars(HashModel), *HashModel.__annotations__) if not name.startswith("_")})
+MEMBERS = sorted(
+    {
+        name
+        for each in (HashModel, ItemEncoder)
+        for name in (*vars(each), *each.__annotations__)
+        if not name.startswith("_")
+    }
+)
 SMALL = {"fasth": {"hash_function": "ridge"}, "lfh": {"rounds": 2}, "sdh": {"anchors": 20}}
 
 

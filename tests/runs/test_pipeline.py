@@ -84,12 +84,27 @@ def test_every_setting_is_a_flag_of_the_command():
 
 
 def test_run_toml_keeps_the_older_names_and_both_are_read(tmp_path):
-    settings = TrainSettings.of(source="digits", drop_duplicates=True, deterministic_shards=2)
-    assert settings == TrainSettings.of(source="digits", skip_copies=True, parts=2)
+    settings = TrainSettings.of(source="digits", drop_duplicates=False, deterministic_shards=2)
+    assert settings == TrainSettings.of(source="digits", skip_copies=False, parts=2)
     table = settings.table()
     assert set(FILE_NAMES.values()) <= table.keys()
     RunFolder(tmp_path).write_run({"train": table})
     assert TrainSettings.of(tmp_path / "run.toml") == settings
+
+
+def test_strict_stands_for_both_and_gives_way_to_what_is_given(tmp_path):
+    def left_out(**given):
+        settings = TrainSettings.of(**{"source": "digits", **given})
+        return settings.skip_bad, settings.drop_duplicates
+
+    assert left_out() == (True, True)
+    assert left_out(strict=True) == (False, False)
+    assert left_out(strict=True, skip_bad=True) == (True, False)
+    assert left_out(strict=False, drop_duplicates=False) == (True, False)
+    RunFolder(tmp_path).write_run({"train": TrainSettings.of(source="digits").table()})
+    assert left_out(config=tmp_path / "run.toml", strict=True) == (False, False)
+    RunFolder(tmp_path).write_run({"train": {"source": "digits", "skip_bad": False, "skip_copies": False}})
+    assert left_out(config=tmp_path / "run.toml") == (False, False)  # a run of an earlier version is resumed as it was
 
 
 def test_classes_that_share_a_code_are_named_in_a_warning(tmp_path):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from adsh.errors import InputError
+from adsh.index.filters import Filter
 from adsh.search.query_parsing import open_queries, parse_conditions
 
 from ..data.image_cases import random_images, save
@@ -48,6 +51,25 @@ def test_conditions_are_read_as_people_write_them():
         "year": {"ge": 2000, "lt": 2010},
     }
     assert parse_conditions(["class!=7"]) == {"class": {"not_in": [7, "7"]}}  # the number, and the name of a class
-    for wrong, said in ((["cat"], "give FIELD=VALUE"), (["a=1", "a=2"], "is given twice")):
+    with pytest.raises(InputError, match="give FIELD=VALUE"):
+        parse_conditions(["cat"])
+
+
+def test_conditions_on_one_field_must_all_hold():
+    where = parse_conditions(["class=cat", "class=outdoor", "class=outdoor", "class!=wet", "class!=7"])
+    accepts = Filter(where).accepts
+    for tags, accepted in (
+        (["cat", "outdoor"], True),
+        (["cat", "outdoor", "dog"], True),
+        (["cat"], False),
+        (["outdoor"], False),
+        (["cat", "outdoor", "wet"], False),
+        (["cat", "outdoor", "7"], False),
+        ("cat", False),
+    ):
+        assert accepts(json.dumps({"class": tags})) is accepted
+    for wrong, said in (({"all": 1}, "takes a list"), ({"all": [{"all": [1]}]}, 'holds another "all"')):
         with pytest.raises(InputError, match=said):
-            parse_conditions(wrong)
+            Filter({"class": wrong})
+    numbered = Filter(parse_conditions(["class=7", "class=8"])).accepts  # names of classes, or numbers
+    assert [numbered(json.dumps({"class": tags})) for tags in (["7", "8"], [7, 8], ["7"])] == [True, True, False]

@@ -107,6 +107,7 @@ def test_only_searches_by_codes_alone_are_plain(index, codes, vectors):
         ({"clas": "cat"}, "no sampled item has the field 'clas': the fields are class, tags"),
         ({"class": "catt"}, "no sampled item has class=catt: its values are cat, dog"),
         ({"tags": {"in": ["large", "huge"]}}, "no sampled item has tags=huge: its values are 0, 1, 2, small"),
+        ({"tags": {"all": ["small", {"eq": "big"}]}}, "no sampled item has tags=big: its values are 0, 1, 2, small"),
     ],
 )
 def test_a_filter_that_matches_nothing_is_explained(index, codes, where, message):

@@ -55,7 +55,7 @@ COMMANDS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("export, photos", ("export", "album", "--out", "album-onnx"), ("album-onnx",)),
     ("export, a method", ("export", "itq", "--out", "itq-onnx"), ("itq-onnx",)),
     ("index build", ("index", "build", "built", "--model", "model"), ("built",)),
-    ("index add", ("index", "add", "album/index", "photos", "--prefix", "new/"), ("album/index",)),
+    ("index add", ("index", "add", "album/index", "photos", "--by-image", "--prefix", "new/"), ("album/index",)),
     ("index add, by label", ("index", "add", "built", "blobs.npz", "--by-label", "--prefix", "more/"), ("built",)),
     ("index remove", ("index", "remove", "album/index", "red/00.png", "nothing"), ()),
     ("index info", ("index", "info", "album/index"), ()),

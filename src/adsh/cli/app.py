@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import warnings
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -98,6 +99,14 @@ def main() -> NoReturn:
         if not parent_reports():
             _say(first_line(problem))
         status = EXIT_PEER_LOST
+    except ModuleNotFoundError as problem:
+        if problem.name != "torch":
+            raise
+        _say(
+            "this needs torch, which is not installed: pip install adsh; without it, doctor, serve, and search and "
+            "index add with --model FOLDER of adsh export work"
+        )
+        status = EXIT_MISTAKE
     except (AdshError, OSError) as problem:
         _say(first_line(problem))
         status = EXIT_MISTAKE
@@ -123,8 +132,14 @@ def _usage(problem: Any) -> int:
     return EXIT_MISTAKE
 
 
-def _one_line(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+def _one_line(message: Warning | str, category: type[Warning], filename: str = "", *_: Any, **__: Any) -> None:
     text = first_line(message) if isinstance(message, Warning) else message
+    if Path(filename).parent.name == "PIL":  # an image with broken metadata, or a large one
+        if category.__name__ != "DecompressionBombWarning":  # data.images.decode has a limit of its own
+            from ..data.images.decode import image_being_decoded
+
+            _say(f"note: {image_being_decoded() or 'an image'}: {text.strip().rstrip('.')}; its pixels are used")
+        return
     _say(f"note: {text}" if issubclass(category, AdshWarning) else f"note: {category.__name__}: {text}")
 
 

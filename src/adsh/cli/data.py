@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..utils.progress import ProgressLine
-from .flags import Json, Labels, Root, SkipBad, Source
-from .show import as_json, facts, line
+from .flags import Json, Labels, Root, SkipBadByDefault, Source, Strict
+from .show import as_json, facts, list_some
 
 if TYPE_CHECKING:
     from ..data import Dataset
+    from ..data.readable import Readable
 
 _LISTED = 20  # classes that are listed one by one
 
@@ -33,13 +34,14 @@ def info(
     root: Root = None,
     labels: Labels = None,
     sheet: Annotated[Path | None, typer.Option(help="Write an image with samples of each class to this file.")] = None,
-    skip_bad: SkipBad = None,
+    strict: Strict = False,
+    skip_bad: SkipBadByDefault = None,
     json: Json = False,
 ) -> None:
     """Show what a source holds.
 
-    How many items, classes and label sets, the share of similar pairs, and how many are duplicates. Every item is read
-    once: all files that cannot be read are found here, before training.
+    How many items, classes and label sets, the share of similar pairs, and which are duplicates. Every item is read
+    once: all files that cannot be read are found and listed here, before training.
     """
     from ..data import check_readable, open_source, summary
     from ..data.images.contact_sheet import check_sheet, contact_sheet
@@ -49,7 +51,8 @@ def info(
         check_sheet(sheet)
     dataset = open_source(source, root=root, labels=labels)
     with closing(ProgressLine()) as progress:
-        read = check_readable(dataset, skip_bad=bool(skip_bad), progress=lambda done: progress(done, len(dataset)))
+        skip = not strict or bool(skip_bad)
+        read = check_readable(dataset, skip_bad=skip, progress=lambda done: progress(done, len(dataset)))
     figures = summary(read.dataset, read.digests)
     missing = dataset.missing
     if missing:
@@ -60,13 +63,13 @@ def info(
         figures["sheet"] = str(contact_sheet(read.dataset, sheet))
     if json:
         listed = {"bad": as_records(read.bad)} if read.bad else {}
-        as_json({**figures, **listed})
+        as_json({**figures, **listed, "duplicate_items": _duplicates(read)})
         return
     sizes = _class_sizes(read.dataset)
     shown = {name.replace("_", " "): _words(value) for name, value in figures.items()}
     facts({**shown, "classes": f"{shown['classes']}: {sizes}"} if sizes else shown)
-    for key, reason in read.bad:
-        line(f"  {key}: {reason}")
+    list_some([f"{key}: {reason}" for key, reason in read.bad], "--json lists them")
+    list_some([_describe_duplicate(item) for item in _duplicates(read)], "--json lists them")
 
 
 @app.command(epilog="Example:  adsh data get cifar10 --root data/cifar10")
@@ -91,6 +94,21 @@ def get(
         as_json({"source": source, "path": str(path)})
     else:
         facts({"source": source, "path": path})
+
+
+def _duplicates(read: Readable) -> list[dict[str, Any]]:
+    """Return each item whose content an earlier one has, that one, and whether both have the same labels."""
+    from ..data.duplicates import find_duplicates
+
+    keys, labels = read.dataset.keys, read.dataset.labels
+    return [
+        {"key": keys[item], "same_as": keys[first], "same_labels": labels is None or labels[item] == labels[first]}
+        for item, first in zip(*(each.tolist() for each in find_duplicates(read.digests)), strict=True)
+    ]
+
+
+def _describe_duplicate(item: dict[str, Any]) -> str:
+    return f"{item['key']}: the same as {item['same_as']}" + ", with other labels" * (not item["same_labels"])
 
 
 def _class_sizes(dataset: Dataset) -> str:

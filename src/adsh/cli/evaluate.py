@@ -53,6 +53,7 @@ def command(
     from ..evaluate import write_report
     from ..evaluate.class_section import confusions
     from ..evaluate.comparison_section import baseline_notes, comparison
+    from ..evaluate.in_words import headline
     from ..evaluate.report import HEADINGS, cross_fit_notes
     from ..evaluate.report import table as rows
     from ..runs.accuracy import write_accuracy
@@ -91,6 +92,7 @@ def command(
             }
         )  # fmt: skip
         return
+    print(headline(evaluation))
     print(f"{evaluation.queries:,} queries against {evaluation.database:,} items of {evaluation.about['data']}")
     table(HEADINGS, rows([evaluation]))
     headings, compared = comparison([evaluation])

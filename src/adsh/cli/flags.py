@@ -16,6 +16,10 @@ Root = Annotated[str | None, typer.Option(help="Where the files of a named sourc
 Labels = Annotated[str | None, typer.Option(help="A .npy of labels, for a source of arrays.")]
 Size = Annotated[int | None, typer.Option(help="The side that images are resized to.  [default: the network's]")]
 SkipBad = Annotated[bool | None, typer.Option("--skip-bad", help="List files that cannot be read, and leave them out.")]
+SkipBadByDefault = Annotated[bool | None, typer.Option("--skip-bad", hidden=True)]  # which the flag was needed for once
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Stop where a file cannot be read, with all such files, and leave nothing out.")
+]
 Workers = Annotated[int | None, typer.Option(help="Threads that read files.  [default: one per core]")]
 Cache = Annotated[
     str | None,

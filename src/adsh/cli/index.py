@@ -12,8 +12,8 @@ import typer
 
 from ..utils.progress import ProgressLine, say
 from ..utils.urls import shown
-from .flags import Device, Json, Labels, Root, SkipBad, Workers
-from .show import Stopped, as_json, facts, line
+from .flags import Device, Json, Labels, Root, SkipBadByDefault, Strict, Workers
+from .show import Stopped, as_json, facts, list_some
 
 if TYPE_CHECKING:
     from ..search.ingest import IngestResult
@@ -81,7 +81,14 @@ def add(
     root: Root = None,
     labels: Labels = None,
     by_label: Annotated[
-        bool, typer.Option("--by-label", help="Encode items by their labels, as training does, not by their images.")
+        bool,
+        typer.Option(
+            "--by-label",
+            help="Encode all items by their labels, as training does.  [default: those whose labels were trained]",
+        ),
+    ] = False,
+    by_image: Annotated[
+        bool, typer.Option("--by-image", help="Encode all items by their images, with the network.")
     ] = False,
     vectors: Annotated[
         bool | None, typer.Option(help="Store features, as for build.  [default: if the index has them]")
@@ -90,26 +97,38 @@ def add(
         bool, typer.Option("--reencode", "--again", help="Encode and replace items that are in the index already.")
     ] = False,
     prefix: Annotated[str, typer.Option(help="What the keys start with: new/ keeps two folders apart.")] = "",
-    skip_bad: SkipBad = None,
+    strict: Strict = False,
+    skip_bad: SkipBadByDefault = None,
     workers: Workers = None,
     device: Device = None,
     json: Json = False,
 ) -> None:
     """Add new items, without training again.
 
-    The network encodes them or, with --by-label, their labels decide their codes. Items that are in the index already
-    are skipped, so an interrupted command continues when it is repeated.
+    Items with labels that the model knows get the codes of those; the network encodes the others. Items that are in the
+    index already are skipped, so an interrupted command continues when it is repeated. Files that cannot be read are
+    left out and listed.
     """
+    from ..errors import InputError
     from ..index.locate import open_existing
     from ..search.index_model import load_model_of, open_for_model
     from ..search.ingest import IndexSource, IngestOptions, IngestResult, ingest
 
+    if by_label and by_image:
+        raise InputError("--by-label and --by-image exclude each other: give one, or none for what suits each item")
     opened = [IndexSource.open(name, root, labels) for name in sources]
     exists = model is None or Path(location).exists()
     with open_existing(location) if model is None or exists else open_for_model(location, model) as index:
         loaded = load_model_of(index, model, device)
         keep_vectors = index.has_vectors if vectors is None else vectors
-        options = IngestOptions(by_label, keep_vectors, reencode, prefix, bool(skip_bad), workers)
+        options = IngestOptions(
+            by_label if by_label or by_image else None,
+            keep_vectors,
+            reencode,
+            prefix,
+            not strict or bool(skip_bad),
+            workers,
+        )
         total = IngestResult(0, 0, 0, [], 0.0)
         try:
             for source in opened:
@@ -258,7 +277,8 @@ def _report(location: str, result: IngestResult, json: bool) -> None:
         info = index.info()
     summary: dict[str, Any] = {
         "index": shown(location), "items": info["items"], "added": result.added, "new": result.added,
-        "replaced": result.replaced, "skipped": result.skipped, "already": result.skipped, "bits": info["bits"],
+        "replaced": result.replaced, "skipped": result.skipped, "already": result.skipped, "by_label": result.by_label,
+        "bits": info["bits"],
         "distinct_codes": info["distinct_codes"], "search": info["search"], "seconds": round(result.seconds, 2),
         "unreadable": as_records(result.unreadable),
     }  # fmt: skip
@@ -266,6 +286,7 @@ def _report(location: str, result: IngestResult, json: bool) -> None:
         as_json(summary)
         return
     counts = [f"{result.added:,} added", *[f"{result.replaced:,} replaced"] * bool(result.replaced)]
+    counts += [f"{result.by_label:,} of them with the codes of their labels"] * bool(result.by_label)
     counts += [f"{result.skipped:,} skipped"] * bool(result.skipped)
     counts += [f"{len(result.unreadable):,} unreadable"] * bool(result.unreadable)
     facts(
@@ -276,8 +297,7 @@ def _report(location: str, result: IngestResult, json: bool) -> None:
             "next": f"adsh search {shown(location)} IMAGE",
         }
     )
-    for key, reason in result.unreadable:
-        line(f"  {key}: {reason}")
+    list_some([f"{key}: {reason}" for key, reason in result.unreadable], "--json lists them")
 
 
 def _format(value: Any) -> str:

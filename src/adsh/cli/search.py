@@ -10,6 +10,7 @@ import typer
 
 from ..errors import InputError
 from ..utils.urls import shown
+from ..utils.words import count
 from .flags import Device, Json
 from .show import as_json, line, table
 
@@ -62,25 +63,32 @@ def command(
     with open_existing(location) as index:
         loaded = load_model_of(index, model, device)
         started = time.perf_counter()
-        found = Searcher(index).search(encode_queries(loaded, queries), options)
+        searcher, encoded = Searcher(index), encode_queries(loaded, queries)
+        found = searcher.search(encoded, options)
         seconds = time.perf_counter() - started
+        nearest = {
+            row: searcher.nearest_distance(encoded.codes[row : row + 1], options.where)
+            for row, matches in enumerate(found)
+            if radius is not None and not len(matches)
+        }
         if html is not None:
-            write_page(html, shown(location), queries, found, index.bits)
+            write_page(html, shown(location), queries, found, index.bits, nearest)
     answers: list[dict[str, Any]] = [
         {
             "query": key,
             "matches": [
                 {"key": match.key, "distance": match.distance, "metadata": match.metadata} for match in matches
             ],
+            **({"nearest": nearest[row]} if row in nearest else {}),
         }
-        for key, matches in zip(queries.keys[: len(queries)], found, strict=True)
+        for row, (key, matches) in enumerate(zip(queries.keys[: len(queries)], found, strict=True))
     ]
     if json:
         page = {"html": str(html)} if html is not None else {}
         as_json({"index": shown(location), "seconds": round(seconds, 4), "queries": answers, **page})
         return
     for answer in answers:
-        line(f"{answer['query']}: {len(answer['matches'])} found")
+        line(f"{answer['query']}: {len(answer['matches'])} found{_nearest(answer, radius)}")
         if answer["matches"]:
             rows = [
                 (str(rank), f"{match['distance']:g}", match["key"], _class(match["metadata"]))
@@ -97,6 +105,14 @@ def _check_order(location: str, images: list[str]) -> None:
         folders = [image for image in images if Path(image).is_dir()]
         index, queries = (folders[0], location) if folders else ("INDEX", " ".join([location, *images]))
         raise InputError(f"{location} is a file: give the index first, adsh search {index} {queries}")
+
+
+def _nearest(answer: dict[str, Any], radius: int | None) -> str:
+    """Return what to say of a query that a radius finds nothing for; nothing for others."""
+    if radius is None or "nearest" not in answer:
+        return ""
+    away = "" if answer["nearest"] is None else f"; the nearest is at distance {answer['nearest']}"
+    return f" within {count(radius, 'bit')}{away}"
 
 
 def _class(metadata: dict[str, Any] | None) -> str:

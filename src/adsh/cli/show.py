@@ -8,6 +8,8 @@ from typing import Any
 
 from ..utils.printable import printable
 
+_LISTED = 20  # items named one by one
+
 
 class Stopped(Exception):
     """Ctrl-C, or a request to stop; its text says how to continue."""
@@ -52,3 +54,19 @@ def list_unreadable(read: Mapping[str, Any]) -> None:
     """Print every file that cannot be read, one per line."""
     for item in read.get("unreadable", ()):
         line(f"  {item['key']}: {item['reason']}")
+
+
+def list_left_out(read: Mapping[str, Any], log: object) -> None:
+    """Print the files that cannot be read and the copies of queries, one per line; of many the first, and the log."""
+    unreadable = [f"{item['key']}: {item['reason']}" for item in read.get("unreadable", ())]
+    copies = [f"{item['key']}: a copy of the query {item['copy_of']}" for item in read.get("copies", ())]
+    list_some(unreadable, f"{log} has them")
+    list_some(copies, f"{log} has them")
+
+
+def list_some(texts: Sequence[str], where: str) -> None:
+    """Print texts one per line; of many the first, and where the others are."""
+    for text in texts[:_LISTED]:
+        line(f"  {text}")
+    if len(texts) > _LISTED:
+        line(f"  and {len(texts) - _LISTED:,} more: {where}")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..models.storage_format import LOG
 from ..utils.progress import LINE_SECONDS, Progress
-from .flags import SOURCE_HELP, Cache, CacheSize, Device, Json, Labels, Root, Size, SkipBad, Workers
-from .show import Stopped, as_json, describe_reading, facts, list_unreadable
+from .flags import SOURCE_HELP, Cache, CacheSize, Device, Json, Labels, Root, Size, Workers
+from .show import Stopped, as_json, describe_reading, facts, line, list_left_out
 
 if TYPE_CHECKING:
-    from ..evaluate import Baseline
+    from ..evaluate import Baseline, Evaluation
     from ..evaluate.cross_fit import CrossFit
     from ..runs.pipeline import TrainingArtifacts
 
@@ -93,10 +94,18 @@ def command(
     ] = None,
     split_seed: Annotated[int | None, typer.Option(help="The seed of the split.  [default: 0]")] = None,
     size: Size = None,
-    skip_bad: SkipBad = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Stop where a file cannot be read, or a query has a copy in the database, with a list."
+        ),
+    ] = False,
+    skip_bad: Annotated[
+        bool | None, typer.Option("--skip-bad", help="With --strict: leave out files that cannot be read.")
+    ] = None,
     drop_duplicates: Annotated[
         bool | None,
-        typer.Option("--drop-duplicates", "--skip-copies", help="Leave copies of queries out of the database."),
+        typer.Option("--drop-duplicates", "--skip-copies", help="With --strict: leave out copies of queries."),
     ] = None,
     cache: Cache = None,
     cache_size: CacheSize = None,
@@ -130,14 +139,17 @@ def command(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in the folder.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in the folder.")] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print codes, loss, device, MAP and baselines too.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Learn the codes of a source, and a network for new items.
 
     A folder with a sub-folder per class is all it needs: whatever is not given is chosen, and reported. The folder OUT
     gets the model, run.toml with all settings, split.npz with the queries and the database, and log.jsonl with every
-    iteration. Images in files are all read once before training: those that cannot be read, and images that are both
-    query and database item, stop the run with a list.
+    iteration. Images in files are all read once before training: those that cannot be read, and database items that are
+    copies of queries, are left out and listed.
 
     With --method a baseline is trained, on the training items of the protocol where it has any; the names that end in
     _d learn from the full database. Baselines without a network take --options, and none of the network's flags.
@@ -174,8 +186,10 @@ def command(
     if json:
         as_json(artifacts.summary())
         return
-    facts(_describe(artifacts))
-    list_unreadable(artifacts.read)
+    for said in _in_words(artifacts):
+        line(said)
+    facts(_describe(artifacts, details=details or artifacts.evaluation is None))
+    list_left_out(artifacts.read, out / LOG)
 
 
 _NO_CHECKPOINTS = "with --checkpoint-every 1 it could be resumed"
@@ -208,29 +222,34 @@ def _cross_fit(found: CrossFit) -> str:
     return f"{maps}; {found.queries:,} queries in {found.folds} folds, {found.seconds:.1f} s"
 
 
-def _describe(artifacts: TrainingArtifacts) -> dict[str, str]:
-    """Return what is printed, by name."""
+def _in_words(artifacts: TrainingArtifacts) -> list[str]:
+    """Return what is printed first: how good a search is, in sentences; nothing where there is no evaluation."""
+    from ..evaluate.in_words import examples, headline, worst_confusions
+
+    evaluation = artifacts.evaluation
+    if evaluation is None:
+        return []
+    confused = worst_confusions(evaluation)
+    shown = [f"  {text}" for text in examples(evaluation)]
+    return [headline(evaluation), *[confused] * bool(confused), *["For example:", *shown] * bool(shown), ""]
+
+
+def _describe(artifacts: TrainingArtifacts, *, details: bool) -> dict[str, str]:
+    """Return what is printed, by name; bits and figures of training only with `details`."""
     from ..evaluate.comparison_section import baselines_ahead
 
     values, out, evaluation, ingested = artifacts.summary(), artifacts.out, artifacts.evaluation, artifacts.ingested
     complete = ", complete before" * artifacts.was_complete
-    loss = f", loss {values['loss']:.4f}" if values["loss"] is not None else ""
-    lines = {
-        "model": f"{out}: {values['method']}, {values['bits']} bits, {values['network']}{complete}",
-        "codes": f"{values['rows']:,} distinct codes for {values['points']:,} database items",
-        "training": f"{values['outer']} iterations in {values['seconds']:.1f} s{loss}",
-        "device": values["device"],
-    }
+    lines = {"model": f"{out}: {values['method']}, {values['bits']} bits, {values['network']}{complete}"}
+    if details:
+        loss = f", loss {values['loss']:.4f}" if values["loss"] is not None else ""
+        lines["codes"] = f"{values['rows']:,} distinct codes for {values['points']:,} database items"
+        lines["training"] = f"{values['outer']} iterations in {values['seconds']:.1f} s{loss}"
+        lines["device"] = values["device"]
     if artifacts.read:
         lines["items"] = describe_reading(artifacts.read)
     if evaluation is not None:
-        maps = ", ".join(f"{column.map_expected:.4f} {name}" for name, column in evaluation.columns.items())
-        few = ", too few to go by" * (evaluation.queries < _FEW_QUERIES)
-        lines["MAP"] = f"{maps}; {evaluation.queries:,} queries{few}"
-        if evaluation.cross_fit is not None:
-            lines["cross-fit"] = _cross_fit(evaluation.cross_fit)
-        if evaluation.baselines:
-            lines["baselines"] = "; ".join(map(_baseline, evaluation.baselines))
+        lines |= _accuracy(evaluation) if details else {}
         if ahead := baselines_ahead(evaluation):
             lines["ahead"] = "; ".join(ahead)
         lines["report"] = str(artifacts.report)
@@ -240,4 +259,16 @@ def _describe(artifacts: TrainingArtifacts) -> dict[str, str]:
         lines["next"] = f"adsh search {artifacts.index} IMAGE --html found.html"
     else:
         lines["next"] = f"adsh evaluate {out} --out {out / 'report'}"
+    return lines
+
+
+def _accuracy(evaluation: Evaluation) -> dict[str, str]:
+    """Return MAP in every column, of the folds and of the baselines."""
+    maps = ", ".join(f"{column.map_expected:.4f} {name}" for name, column in evaluation.columns.items())
+    few = ", too few to go by" * (evaluation.queries < _FEW_QUERIES)
+    lines = {"MAP": f"{maps}; {evaluation.queries:,} queries{few}"}
+    if evaluation.cross_fit is not None:
+        lines["cross-fit"] = _cross_fit(evaluation.cross_fit)
+    if evaluation.baselines:
+        lines["baselines"] = "; ".join(map(_baseline, evaluation.baselines))
     return lines

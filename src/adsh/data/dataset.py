@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, overload
 
 import numpy as np
@@ -31,6 +32,7 @@ class Dataset(ABC):
     root: Path | None = None  # the folder that keys are paths below, where items are files
     variant: str = ""  # how items differ from the files they are read from, where they do
     from_files: bool = False  # whether `array` holds what was decoded from files
+    columns: Mapping[str, Sequence[str]] = MappingProxyType({})  # what else a list says of each item, by name
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -59,6 +61,10 @@ class Dataset(ABC):
     def path(self, index: int) -> Path | None:
         """Return the file of an item; None where items are not files of their own."""
         return None
+
+    def metadata(self, index: int) -> dict[str, Any]:
+        """Return what `columns` hold for an item, as an index stores it."""
+        return {}
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the size of each item's file, -1 where it is missing; None where items are not files of their own."""

@@ -49,6 +49,15 @@ def count_duplicates(found: Digests) -> int:
     return len(found) - len(unique_rows(found)[0]) if len(found) else 0
 
 
+def find_duplicates(found: Digests) -> tuple[Indices, Indices]:
+    """Return the items whose content is that of an earlier one, ascending, and the first item of that content."""
+    contents = unique_rows(found)[1] if len(found) else np.empty(0, dtype=np.intp)
+    _, first = np.unique(contents, return_index=True)
+    earliest = first[contents]
+    later = np.flatnonzero(earliest < np.arange(len(found)))
+    return later, earliest[later]
+
+
 def overlap(found: Digests, split: Split) -> tuple[Indices, Indices]:
     """Find pairs of items with the same content in two parts of a split that may not share any.
 

@@ -19,6 +19,7 @@ from ..labels import LabelSets
 from ..utils.arrays import unique_rows
 from .classes import ClassResult, bootstrap_interval, by_class
 from .confusions import Confusion
+from .examples import NEAREST
 from .ranking import Ranking
 from .ties import Divisor
 
@@ -59,6 +60,7 @@ class Column:
     chance: float | None = None  # map_expected of a random order
     by_class: list[ClassResult] | None = None  # the class found worst first
     confusions: list[Confusion] | None = None  # the largest share first; None for several labels an item
+    nearest_interval: list[float] | None = None  # of the precision of the first ten: 95 %, as of `map_interval`
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Column:
@@ -110,6 +112,7 @@ def measure_column(
         map_classes=None if classes is None else float(np.mean([result.map for result in classes])),
         chance=float(ranking.chance(k=k, divisor=divisor)),
         by_class=classes,
+        nearest_interval=bootstrap_interval(ranking.precisions_at(NEAREST)),
     )
 
 

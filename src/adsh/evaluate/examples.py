@@ -115,11 +115,16 @@ def item_thumbnail(items: Items, index: int | np.integer[Any]) -> str | None:
     return thumbnail(items.take(np.array([index]))[0])
 
 
-def thumbnail(pixels: NDArray[Any]) -> str:
-    """Return a thumbnail of an (H, W, channels) image, as a data URI."""
+def thumbnail(pixels: NDArray[Any], side: int = THUMBNAIL) -> str:
+    """Return a thumbnail of an (H, W, channels) image, as a data URI; `side` is its longer one.
+
+    Larger ones than usual are JPEG, a tenth of the bytes, but for small images, whose pixels are to be seen.
+    """
     image = Image.fromarray(pixels if pixels.shape[2] == 3 else pixels[:, :, 0])
-    scale = THUMBNAIL / max(image.size)
+    scale = side / max(image.size)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     buffer = io.BytesIO()
-    image.resize(size, Image.Resampling.NEAREST if scale > 3 else Image.Resampling.LANCZOS).save(buffer, "PNG")
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    kind = "JPEG" if side > THUMBNAIL and scale <= 3 else "PNG"
+    resized = image.resize(size, Image.Resampling.NEAREST if scale > 3 else Image.Resampling.LANCZOS)
+    resized.save(buffer, kind, quality=88)
+    return f"data:image/{kind.lower()};base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from html import escape
 
 from ..utils.html import html_page
+from ..utils.words import count
 from .class_section import class_section
 from .columns import COLUMNS, HASHED, LEARNED, NETWORK, NEW, Column
 from .comparison_section import comparison_section
 from .cross_fit import PooledColumn
 from .evaluation import Evaluation
 from .examples import Case, Shown
+from .in_words import headline, worst_confusions
 
 _WIDE = ("map_by_bits", "hamming", "correlation")
+_APPENDIX = ("balance", "loss", "rows", "hamming", "correlation")  # figures of bits and of training
 
 
 def page(
@@ -35,24 +38,37 @@ def page(
     Returns:
         The HTML of the whole page.
     """
+    one = len(evaluations) == 1
     body = [
         f'<p class="soft">{_subtitle(evaluations)}</p>',
-        _cards(evaluations[0]) if len(evaluations) == 1 else "",
+        _lead(evaluations[0]) if one else "",
+        _cards(evaluations[0]) if one else "",
+        _cases("What some queries found", evaluations, first=True) if one else "",
+        comparison_section(evaluations),
+        class_section(evaluations[0]) if one else "",
         "<h2>Figures to quote</h2>",
         _table(*table),
         *(f'<p class="soft">{escape(note)}</p>' for note in notes),
         _reading(evaluations),
-        comparison_section(evaluations),
-        *(class_section(evaluation) for evaluation in evaluations[:1] if len(evaluations) == 1),
-        "<h2>Curves</h2>",
-        '<div class="figures">',
-        *(figure_in_html(name, caption, svg, wide=name in _WIDE) for name, (caption, svg) in figures.items()),
-        "</div>",
-        _cases(evaluations),
+        _figures("Curves", {name: drawn for name, drawn in figures.items() if name not in _APPENDIX}),
+        _cases("What they found by other codes" if one else "What some queries found", evaluations, first=False),
         "<h2>What was run</h2>",
         *(_about(evaluation) for evaluation in evaluations),
+        _figures("Appendix: bits and training", {name: figures[name] for name in _APPENDIX if name in figures}),
     ]
     return html_page(title, body)
+
+
+def _lead(evaluation: Evaluation) -> str:
+    """Return what a reader wants to know first, in words."""
+    confused = worst_confusions(evaluation)
+    return f'<p class="lead">{escape(headline(evaluation))}</p>' + f"<p>{escape(confused)}</p>" * bool(confused)
+
+
+def _figures(heading: str, figures: dict[str, tuple[str, str]]) -> str:
+    """Return a section of figures; empty without any."""
+    drawn = [figure_in_html(name, caption, svg, wide=name in _WIDE) for name, (caption, svg) in figures.items()]
+    return f'<h2>{heading}</h2><div class="figures">{"".join(drawn)}</div>' if drawn else ""
 
 
 def _subtitle(evaluations: Sequence[Evaluation]) -> str:
@@ -79,11 +95,8 @@ def _cards(evaluation: Evaluation) -> str:
         scores = {**found.columns}
     shown = [name for name in captions if name in scores]
     cards = [(f"{scores[name].map_expected:.4f}", f"MAP, {captions[name]}") for name in shown]
-    first = next(iter(evaluation.columns.values()))
     size = (evaluation.bits + 7) // 8
-    cards.append((f"{evaluation.bits} bits", f"{size} byte{'s' if size > 1 else ''} an item"))
-    learned = "learned " if LEARNED in evaluation.columns else ""
-    cards.append((f"{first.distinct_codes:,}", f"distinct {learned}codes for {evaluation.database:,} items"))
+    cards.append((count(size, "byte"), f"an item, of {evaluation.database:,}"))
     if "training_seconds" in evaluation.about:
         cards.append((f"{evaluation.about['training_seconds']:,.1f} s", "of training"))
     html = (f'<div class="card"><b>{escape(number)}</b><span>{escape(words)}</span></div>' for number, words in cards)
@@ -133,11 +146,12 @@ def figure_in_html(name: str, caption: str, svg: str, *, wide: bool) -> str:
     return f'<figure class="{kind}">{svg}<figcaption>{escape(caption)}</figcaption></figure>'
 
 
-def _cases(evaluations: Sequence[Evaluation]) -> str:
+def _cases(title: str, evaluations: Sequence[Evaluation], *, first: bool) -> str:
+    """Return queries with what they found; of one evaluation those of its first column, or of the others."""
     parts = []
     for evaluation in evaluations:
-        for name, cases in evaluation.cases.items():
-            if cases:
+        for place, (name, cases) in enumerate(evaluation.cases.items()):
+            if cases and (len(evaluations) > 1 or (place == 0) == first):
                 heading = COLUMNS[name] if len(evaluations) == 1 else f"{evaluation.name}, {COLUMNS[name]}"
                 parts.append(f"<h3>{escape(heading)}</h3>" + "".join(case_in_html(case) for case in cases))
     if not parts:
@@ -146,7 +160,7 @@ def _cases(evaluations: Sequence[Evaluation]) -> str:
         '<p class="soft">Queries drawn at random, each with its ten nearest and their Hamming distance; tied items are '
         "drawn at random. A red frame and a cross mark an item that shares no label with the query.</p>"
     )
-    return "<h2>Case study</h2>" + words + "".join(parts)
+    return f"<h2>{title}</h2>" + words + "".join(parts)
 
 
 def case_in_html(case: Case) -> str:

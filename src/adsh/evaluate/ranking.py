@@ -155,6 +155,12 @@ class Ranking:
         precision: Floats = self._hits(places, ties).mean(axis=0) / places
         return precision
 
+    def precisions_at(self, k: int, *, ties: Ties = "expected") -> Floats:
+        """Return (queries,), the share of the first k that is relevant, of each query."""
+        place = self._place(k)
+        precisions: Floats = self._hits(np.array([place], dtype=np.int64), ties)[:, 0] / place
+        return precisions
+
     def recall_at(self, ks: Sequence[int], *, ties: Ties = "expected") -> Floats:
         """Return (len(ks),), the mean share of a query's relevant items that is among the first k."""
         places = np.array([self._place(k) for k in ks], dtype=np.int64)

@@ -22,6 +22,7 @@ from .comparison_section import TITLE as COMPARISON
 from .comparison_section import WORDS as COMPARISON_WORDS
 from .comparison_section import baseline_notes, comparison
 from .evaluation import Evaluation
+from .in_words import headline, worst_confusions
 from .page import page
 
 FORMAT, FORMAT_VERSION = "adsh-report", 1
@@ -216,6 +217,10 @@ def _markdown(
     title: str, evaluations: Sequence[Evaluation], rows: list[tuple[str, ...]], captions: dict[str, str]
 ) -> str:
     lines = [f"# {title}", ""]
+    if len(evaluations) == 1:
+        lines += [
+            line for said in (headline(evaluations[0]), worst_confusions(evaluations[0])) if said for line in (said, "")
+        ]
     lines += [_row(HEADINGS), _row(["---"] * len(HEADINGS)), *(_row(row) for row in rows), ""]
     for evaluation in evaluations:
         about = ", ".join(f"{key} {value}" for key, value in evaluation.about.items())

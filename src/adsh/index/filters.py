@@ -1,14 +1,15 @@
 """Filters on metadata: `{"class": "cat"}`, `{"year": {"ge": 2000, "lt": 2010}}`, `{"class": {"in": ["cat", "dog"]}}`.
 
 An item must meet all conditions. One that lacks a field, or holds another type there, does not; a list meets a
-condition of equality if one of its elements does.
+condition of equality if one of its elements does. `{"tags": {"all": ["cat", "outdoor"]}}` are several conditions on one
+field: the item has both tags.
 """
 
 from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..errors import InputError
@@ -19,7 +20,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "gt": operator.gt,
     "ge": operator.ge,
 }
-_OPERATORS = ("eq", "ne", "in", "not_in", *_COMPARISONS)
+_ALL = "all"  # a list of conditions, each a value or comparisons
+_OPERATORS = ("eq", "ne", "in", "not_in", _ALL, *_COMPARISONS)
 
 
 class Filter:
@@ -29,9 +31,7 @@ class Filter:
         if not isinstance(conditions, dict) or not all(isinstance(name, str) for name in conditions):
             raise InputError(f'where={conditions!r}: give a dictionary such as {{"class": "cat"}}')
         self.tests = [  # (field, comparison, value): all must hold
-            (name, test, value)
-            for name, condition in conditions.items()
-            for test, value in _tests(name, condition).items()
+            (name, test, value) for name, condition in conditions.items() for test, value in _tests(name, condition)
         ]
         self.name = repr(self.tests)  # equal for equal conditions
         self._tests = [
@@ -71,17 +71,25 @@ class _OneOf:
         return isinstance(found, str | int | float | None) and (isinstance(found, bool), found) in self._plain
 
 
-def _tests(name: str, condition: object) -> dict[str, Any]:
+def _tests(name: str, condition: object) -> Iterator[tuple[str, Any]]:
+    """Yield each comparison of a condition with its value; those of `all` one after the other."""
     if not isinstance(condition, dict):
-        return {"eq": condition}
+        yield "eq", condition
+        return
+    if not condition:
+        raise InputError(f"where: {name!r} has no condition: give a value, or a comparison such as {{'ge': 1}}")
     for test, value in condition.items():
         if test not in _OPERATORS:
             raise InputError(f"where: {test!r} of {name!r} is not a comparison: use {', '.join(_OPERATORS)}")
-        if test in ("in", "not_in") and not isinstance(value, list | tuple | set):
+        if test in ("in", "not_in", _ALL) and not isinstance(value, list | tuple | set):
             raise InputError(f'where: "{test}" of {name!r} takes a list, not {value!r}')
-    if not condition:
-        raise InputError(f"where: {name!r} has no condition: give a value, or a comparison such as {{'ge': 1}}")
-    return condition
+        if test != _ALL:
+            yield test, value
+            continue
+        if any(isinstance(one, dict) and _ALL in one for one in value):
+            raise InputError(f'where: "all" of {name!r} holds another "all": put their conditions into one list')
+        for one in value:
+            yield from _tests(name, one)
 
 
 def _holds(test: str, found: Any, value: Any) -> bool:

@@ -19,13 +19,40 @@ from ..hamming.bits import Codes
 Record = dict[str, float]  # of one iteration: outer, loss, seconds, …
 
 
-class HashModel(Protocol):
+class ItemEncoder(Protocol):
+    """What searching and indexing read of a model; an exported model has it too."""
+
+    bits: int
+    input_shape_: tuple[int, ...]  # of one item
+
+    @property
+    def has_bounded_outputs(self) -> bool:
+        """Whether the outputs lie in -1 .. 1, so that asymmetric ranking can use them."""
+
+    @property
+    def codes_labels(self) -> bool:
+        """Whether `code_for` gives codes to labels alone."""
+
+    @property
+    def known_labels(self) -> tuple[Hashable, ...]:
+        """Every label that `code_for` knows; empty where it knows none."""
+
+    def encode_with_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
+        """Return packed codes and, from the same pass, (n, d) features; None where there is no last layer."""
+
+    def outputs_with_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        """Return the outputs and, from the same pass, (n, d) features."""
+
+    def code_for(self, labels: Any) -> Codes:
+        """Return (n, bytes) codes for new labelled items, from labels alone. Raises where `codes_labels` is False."""
+
+
+class HashModel(ItemEncoder, Protocol):
     """A model that learns a binary code for every database item, and a function that encodes any new one.
 
     Names that end in an underscore, and the members below them, are there after `fit` or `adsh.load`.
     """
 
-    bits: int
     seed: int
 
     @property
@@ -43,14 +70,6 @@ class HashModel(Protocol):
     @property
     def preset(self) -> str | None:
         """The preset its training values come from; None for a method on features."""
-
-    @property
-    def has_bounded_outputs(self) -> bool:
-        """Whether `outputs` lie in -1 .. 1, so that asymmetric ranking can use them."""
-
-    @property
-    def codes_labels(self) -> bool:
-        """Whether `code_for` gives codes to labels alone."""
 
     @property
     def keeps_checkpoints(self) -> bool:
@@ -79,7 +98,6 @@ class HashModel(Protocol):
     # After fit ----------------------------------------------------------------------------------------
 
     history_: list[Record]
-    input_shape_: tuple[int, ...]  # of one item
     fingerprint_: Fingerprint  # of the training data
 
     @property
@@ -115,10 +133,6 @@ class HashModel(Protocol):
         """The label names of the "database" and the "queries", where the model keeps them."""
 
     @property
-    def known_labels(self) -> tuple[Hashable, ...]:
-        """Every label that `code_for` knows; empty where it knows none."""
-
-    @property
     def frozen_features(self) -> NDArray[np.float32] | None:
         """(n, d) what a frozen network computed of the database, in the process that trained it; else None."""
 
@@ -128,14 +142,5 @@ class HashModel(Protocol):
     def encode_database(self, Y: Any) -> Codes:
         """Return `encode` of the items of the fit, in their order."""
 
-    def encode_with_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
-        """Return packed codes and, from the same pass, (n, d) features; None where there is no last layer."""
-
     def outputs(self, X: Any) -> NDArray[np.float32]:
         """Return (n, c) real-valued outputs, whose signs are the codes."""
-
-    def outputs_with_features(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-        """Return the outputs and, from the same pass, (n, d) features."""
-
-    def code_for(self, labels: Any) -> Codes:
-        """Return (n, bytes) codes for new labelled items, from labels alone. Raises where `codes_labels` is False."""

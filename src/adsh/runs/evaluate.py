@@ -124,7 +124,7 @@ def _draw_anew(
         prepared,
         protocol or trained.get("protocol", "holdout"),
         trained.get("split_seed", 0) if seed is None else seed,
-        drop_duplicates=trained.get("drop_duplicates", False),
+        drop_duplicates=trained.get("drop_duplicates", True),
     )
     return prepared.dataset, checked.split
 

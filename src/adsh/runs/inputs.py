@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..data import Dataset, Prepared, Split, check_overlap, prepare, split, without_overlap
+from ..data.duplicates import overlap
 from ..data.readable import as_records
 from ..errors import InputError
 from ..networks import input_size
@@ -25,8 +24,8 @@ class CheckedSplit:
     """Indices into the source as opened, unreadable items included."""
     duplicates: int | None
     """Copies inside the database; None where they were not searched for."""
-    removed: list[str]
-    """Keys of database items that were left out as copies of queries."""
+    copies: list[tuple[str, str]]
+    """Keys of database items that were left out as copies, and of the query that each is a copy of."""
 
 
 def prepare_inputs(
@@ -92,22 +91,26 @@ def draw_split(prepared: Prepared, protocol: str, seed: int, *, drop_duplicates:
         drawn = drawn.only(prepared.readable)
     if digests is None:
         return CheckedSplit(drawn, None, [])
-    removed = np.empty(0, dtype=np.int64)
+    copies: list[tuple[str, str]] = []
     if drop_duplicates:
-        drawn, removed = without_overlap(drawn, digests)
-    duplicates = check_overlap(dataset, drawn, digests)
-    return CheckedSplit(drawn, duplicates, [dataset.keys[i] for i in removed.tolist()])
+        queries, removed = overlap(digests, drawn)
+        of = dict(zip(removed.tolist(), queries.tolist(), strict=True))
+        copies = [(dataset.keys[copy], dataset.keys[query]) for copy, query in sorted(of.items())]
+        drawn, _ = without_overlap(drawn, digests)
+    return CheckedSplit(drawn, check_overlap(dataset, drawn, digests), copies)
 
 
 def reading_summary(prepared: Prepared, checked: CheckedSplit) -> dict[str, Any]:
     """Return what the reading of images found, for the log and the user; {} where nothing was read."""
     if prepared.digests is None:
         return {}
+    removed = [key for key, _ in checked.copies]
     return {
         "items": len(prepared.dataset),
         "unreadable": as_records(prepared.bad),
         "duplicates": checked.duplicates,
-        "duplicates_removed": checked.removed,
-        "copies_left_out": checked.removed,  # the older name
+        "duplicates_removed": removed,
+        "copies_left_out": removed,  # the older name
+        "copies": [{"key": key, "copy_of": query} for key, query in checked.copies],
         "kept": prepared.kept,
     }

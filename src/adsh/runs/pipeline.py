@@ -116,7 +116,8 @@ def train_and_index(
         overwrite: Replace what an earlier run left in `out`.
         progress: "auto" shows progress on a terminal only, True always, False never.
         **settings: Any field of `TrainSettings`, named as the flags of `adsh train`: bits, network, protocol, seed, …;
-            `config` is a TOML file of a run, which the others take precedence over.
+            `strict=True` leaves no broken file or duplicate out, but raises; `config` is a TOML file of a run, which
+            the others take precedence over.
 
     Returns:
         The model, its evaluation, and the paths of what was written.

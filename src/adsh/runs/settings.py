@@ -21,6 +21,9 @@ from ..utils.files import find_file, read_toml
 FILE_NAMES = {"drop_duplicates": "skip_copies", "deterministic_shards": "parts"}
 """Fields that run.toml has under an older name, which is still written, and accepted as a keyword."""
 
+STRICT = {"skip_bad": False, "drop_duplicates": False}
+"""What `strict=True` (--strict) stands for: whatever is wrong with the data stops the run."""
+
 _PATHS = ("source", "root", "labels", "weights")
 _ADSH_ONLY = ("gamma",)
 _NETWORK_ONLY = (
@@ -43,10 +46,10 @@ class TrainSettings:
     """A .npy of labels, for a source of arrays."""
     size: int | None = None
     """The side that images in files are resized to; by default what the network takes."""
-    skip_bad: bool = False
-    """Leave out files that cannot be read."""
-    drop_duplicates: bool = False
-    """Leave out database items that are copies of queries."""
+    skip_bad: bool = True
+    """Leave out files that cannot be read, and list them; False stops the run instead."""
+    drop_duplicates: bool = True
+    """Leave out database items that are copies of queries, and list them; False stops the run instead."""
     cache: str = RAM
     """Where decoded images are cached: ram, disk, none, or a folder."""
     cache_size: str | None = None
@@ -118,13 +121,16 @@ class TrainSettings:
 
         Args:
             config: A TOML file, such as run.toml of an earlier run.
-            **values: Fields by name; None leaves a field as it is in the file, or at its default.
+            **values: Fields by name; None leaves a field as it is in the file, or at its default. `strict=True` stands
+                for the fields of `STRICT` that are not given.
 
         Raises:
             InputError: A name is unknown, a value in the file has another type, or no source is given.
         """
         known = [field.name for field in fields(cls)]
         merged = _read_table(config) if config is not None else {}
+        if values.pop("strict", None):
+            merged |= STRICT
         for name, value in current_names(values).items():
             if name not in known:
                 raise InputError(f"there is no setting {name!r}: choose from {', '.join(known)}")
@@ -155,7 +161,8 @@ class TrainSettings:
         Returns:
             The settings.
         """
-        return cls.resolve({field.name: flags[field.name] for field in fields(cls)}, config, out, resume=resume)
+        values = {name: flags[name] for name in (*(field.name for field in fields(cls)), "strict")}
+        return cls.resolve(values, config, out, resume=resume)
 
     @classmethod
     def resolve(

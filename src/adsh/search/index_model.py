@@ -1,29 +1,38 @@
-"""The model that an index belongs to: the index stores its fingerprint, and a note of its folder."""
+"""The model that an index belongs to: the index stores its fingerprint, and a note of its folder.
+
+An exported model is accepted in its place, and then no torch is needed.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from ..encoders.onnx_model import OnnxModel
+from ..encoders.onnx_package import is_export
+from ..encoders.onnx_package import read as read_export
 from ..errors import InputError
 from ..index import Index, open_index
 from ..index.locate import MODEL, check_model, inside
-from ..models.adsh import load
 from ..models.fingerprint import model_fingerprint
 from ..models.info import model_info
-from ..models.protocol import HashModel
+from ..models.protocol import ItemEncoder
 from ..models.storage_format import holds_model
 
 
 def open_for_model(location: str, model: Path) -> Index:
     """Open the index at a location for the codes of the model in a folder; create it where it is missing."""
-    index = open_index(inside(location), bits=model_info(model)["bits"], model=model)
+    if is_export(model):
+        about = read_export(model)[1]
+        index = open_index(inside(location), bits=about.bits, model=about.fingerprint)
+    else:
+        index = open_index(inside(location), bits=model_info(model)["bits"], model=model)
     if index.get_note(MODEL) is None:
         index.set_note(MODEL, str(model.absolute()))
     return index
 
 
-def load_model_of(index: Index, folder: Path | None, device: str | None) -> HashModel:
-    """Load the model whose codes an index holds.
+def load_model_of(index: Index, folder: Path | None, device: str | None) -> ItemEncoder:
+    """Load the model whose codes an index holds; torch is imported for one that is not an export.
 
     Args:
         index: An open index.
@@ -47,6 +56,13 @@ def load_model_of(index: Index, folder: Path | None, device: str | None) -> Hash
             else f"was built with the model in {path}, which does not exist"
         )
         raise InputError(f"the index {state}: give --model FOLDER")
-    check_model(index, model_fingerprint(Path(path)), path, "give --model FOLDER, or another index")
-    model: HashModel = load(path, device=device)
+    instead = "give --model FOLDER, or another index"
+    if is_export(Path(path)):
+        exported = OnnxModel(Path(path), device)
+        check_model(index, exported.fingerprint, path, instead)
+        return exported
+    check_model(index, model_fingerprint(Path(path)), path, instead)
+    from ..models.adsh import load  # which imports torch
+
+    model: ItemEncoder = load(path, device=device)
     return model

@@ -22,9 +22,9 @@ from ..errors import AdshWarning, InputError
 from ..hamming.bits import Codes
 from ..index import Index
 from ..labels import LabelSets
-from ..models.protocol import HashModel
+from ..models.protocol import HashModel, ItemEncoder
 from .index_model import open_for_model
-from .item_metadata import describe_item, location_of
+from .item_metadata import OWN_FIELDS, describe_item, location_of
 from .searcher import join_some
 
 _BLOCK = 512  # items of one durable add; the vectors of the first block decide how all are compressed
@@ -43,6 +43,7 @@ class IngestResult:
     skipped: int  # already in the index, and left as they are
     unreadable: Unreadable
     seconds: float
+    by_label: int = 0  # of those added or replaced, items with the codes of their labels
 
     def __add__(self, other: IngestResult) -> IngestResult:
         return IngestResult(*(left + right for left, right in zip(astuple(self), astuple(other), strict=True)))
@@ -80,7 +81,8 @@ class IngestOptions:
     """How to ingest items.
 
     Attributes:
-        by_label: Encode items by their labels, as training would, and not by the network.
+        by_label: Encode items by their labels, as training would (True), or by the network (False). None does the first
+            for items whose labels were all trained, and the second for others.
         vectors: Store feature vectors too; None for as the index has it.
         reencode: Encode and replace items that are in the index already.
         prefix: What the keys start with.
@@ -88,7 +90,7 @@ class IngestOptions:
         workers: Threads that read files.
     """
 
-    by_label: bool = False
+    by_label: bool | None = None
     vectors: bool | None = True
     reencode: bool = False
     prefix: str = ""
@@ -103,6 +105,7 @@ class _Block(NamedTuple):
     codes: Codes
     vectors: Vectors
     unreadable: Unreadable
+    by_label: int = 0  # items that got codes of their labels
 
 
 def build_index(
@@ -144,12 +147,15 @@ def build_index(
 
 def ingest(
     index: Index,
-    model: HashModel,
+    model: ItemEncoder,
     source: IndexSource,
     options: IngestOptions | None = None,
     progress: Progress | None = None,
 ) -> IngestResult:
     """Encode new items and add them to an index; items with known keys are skipped unless `reencode` is set.
+
+    Items with labels that were trained get the codes of those, which are as good as those of training, and the others
+    what the network makes of them; `options` can ask for one of the two.
 
     Every block is durable before the next begins, so an interrupted call continues where it stopped when repeated.
 
@@ -166,28 +172,26 @@ def ingest(
     options = options or IngestOptions()
     dataset = source.dataset
     vectors = (index.has_vectors if options.vectors is None else options.vectors) and index.keeps_vectors
-    if options.by_label and (dataset.labels is None or not model.codes_labels):
-        reason = f"{source.name} has no labels" if dataset.labels is None else "this method has no codes for labels"
-        raise InputError(f"{reason}: let the network encode the items, without --by-label")
+    by_label = _encoded_by_label(model, source, options.by_label)
     resized = resize_for_model(dataset, model.input_shape_, options.workers)
     _warn_of_new_classes(model, dataset)
 
     def encode_block(indices: NDArray[np.int64]) -> _Block:
-        items = resized.subset(indices)
-        if options.by_label and not vectors:  # no image needs to be read
-            return _Block(items, _codes_of_labels(model, items), None, [])
+        items, labelled = resized.subset(indices), by_label[indices]
+        if labelled.all() and not vectors:  # no image needs to be read
+            return _Block(items, _codes_of_labels(model, items), None, [], len(items))
         unreadable: Unreadable = []
         if resized.image_size is not None:  # read the block once, and report all of its unreadable files together
             prepared = prepare(
                 dataset.subset(indices), resized.image_size, skip_bad=options.skip_bad, least=0, workers=options.workers
             )
-            items, unreadable = prepared.usable(), prepared.bad
+            items, unreadable, labelled = prepared.usable(), prepared.bad, labelled[prepared.readable]
             if not len(items):
                 return _Block(items, np.empty((0, 0), dtype=np.uint8), None, unreadable)
         codes, features = model.encode_with_features(items)
-        if options.by_label:
-            codes = _codes_of_labels(model, items)
-        return _Block(items, codes, features if vectors else None, unreadable)
+        if labelled.any():
+            codes[labelled] = _codes_of_labels(model, items.subset(np.flatnonzero(labelled)))
+        return _Block(items, codes, features if vectors else None, unreadable, int(labelled.sum()))
 
     return _ingest_blocks(index, source, encode_block, options, progress)
 
@@ -211,9 +215,10 @@ def _ingest_blocks(
     Returns:
         What `ingest` returns.
     """
-    started, added, replaced, skipped = time.perf_counter(), 0, 0, 0
+    started, added, replaced, skipped, by_label = time.perf_counter(), 0, 0, 0, 0
     dataset, prefix = source.dataset, options.prefix
     count, was_empty = len(dataset), len(index) == 0
+    _warn_of_own_columns(dataset)
     unreadable: Unreadable = []
     for start in range(0, count, _BLOCK):
         indices = np.arange(start, min(start + _BLOCK, count))
@@ -235,6 +240,7 @@ def _ingest_blocks(
         if missing.any():
             block = encode_block(indices[missing])
             unreadable += block.unreadable
+            by_label += block.by_label
             new_keys = [prefix + key for key in block.items.keys[: len(block.items)]]
             with warnings.catch_warnings():
                 if count < _BLOCK and was_empty:  # there are no more items to fit the compression of vectors on
@@ -244,22 +250,57 @@ def _ingest_blocks(
             added, replaced = added + new, replaced + len(new_keys) - new
         if progress:
             progress(int(indices[-1]) + 1, count)
-    return IngestResult(added, replaced, skipped, unreadable, time.perf_counter() - started)
+    return IngestResult(added, replaced, skipped, unreadable, time.perf_counter() - started, by_label)
 
 
-def _warn_of_new_classes(model: HashModel, dataset: Dataset) -> None:
+def _encoded_by_label(model: ItemEncoder, source: IndexSource, requested: bool | None) -> NDArray[np.bool_]:
+    """Return which items get the codes of their labels.
+
+    Args:
+        model: Knows labels, or none.
+        source: The items.
+        requested: `IngestOptions.by_label`.
+
+    Returns:
+        (n,) True for items by their labels, False for those by the network.
+    """
+    labels, count = source.dataset.labels, len(source.dataset)
+    if requested and (labels is None or not model.codes_labels):
+        reason = f"{source.name} has no labels" if labels is None else "this method has no codes for labels"
+        raise InputError(f"{reason}: let the network encode the items, without --by-label")
+    if requested is not None or labels is None or not model.codes_labels:
+        return np.full(count, bool(requested))
+    known = set(model.known_labels)
+    of_sets = [bool(names) and known.issuperset(names) for names in map(labels.names_of, range(labels.set_count))]
+    chosen: NDArray[np.bool_] = np.array(of_sets, dtype=bool)[labels.ids]
+    return chosen
+
+
+def _warn_of_new_classes(model: ItemEncoder, dataset: Dataset) -> None:
     """Warn when items have classes that the model was not trained on."""
     known = {str(name) for name in model.known_labels}
     new = [] if dataset.labels is None else [str(name) for name in dataset.labels.names if str(name) not in known]
     if known and new:
         warnings.warn(
-            f"the model was not trained on {join_some(new)}: the codes of such items are poor; train again with them",
+            f"the model was not trained on {join_some(new)}: the codes of such items are poor. Vectors in the index, "
+            "which order ties by default, find more of them; train again with them for codes of their own",
             AdshWarning,
             stacklevel=3,
         )
 
 
-def _codes_of_labels(model: HashModel, items: Dataset) -> Codes:
+def _warn_of_own_columns(dataset: Dataset) -> None:
+    """Warn of columns that are called as fields that mean something else."""
+    hidden = [name for name in OWN_FIELDS if name in dataset.locate(0)[0].columns]
+    if hidden:
+        warnings.warn(
+            f"the column {join_some(hidden)} is not stored as metadata, as items have a field of that name: rename it",
+            AdshWarning,
+            stacklevel=3,
+        )
+
+
+def _codes_of_labels(model: ItemEncoder, items: Dataset) -> Codes:
     assert items.labels is not None
     unlabelled = np.flatnonzero(items.labels.empty[items.labels.ids])
     if len(unlabelled):

@@ -1,7 +1,7 @@
 """The metadata that items get when they are ingested: the class, and what leads back to the image.
 
 An item of a folder of images has {"class": "cat", "file": "/photos/cat/1.jpg"}; one of an array has the source and its
-position there: {"class": "7", "source": "digits", "at": 12}.
+position there: {"class": "7", "source": "digits", "at": 12}. An image of a list has the list's other columns too.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from ..data.sources.registry import open_source
 from ..errors import InputError
 
 Metadata = dict[str, Any]
+OWN_FIELDS = ("class", "file", "source", "at", "root")
+"""What these mean is fixed: a column of such a name is not stored."""
 
 
 def describe_item(dataset: Dataset, position: int, source: str, root: str | None) -> Metadata:
@@ -30,14 +32,15 @@ def describe_item(dataset: Dataset, position: int, source: str, root: str | None
         root: Where the files of a named source are, if that was given.
 
     Returns:
-        The item's class, if it has any, and where it comes from: its file, or the source and its position there.
+        The item's class, if it has any, the other columns of its list, and where it comes from: its file, or the source
+        and its position there.
     """
-    metadata: Metadata = {}
+    origin, index = dataset.locate(position)
+    metadata: Metadata = {name: value for name, value in origin.metadata(index).items() if name not in OWN_FIELDS}
     if dataset.labels is not None:
         names = [str(name) for name in dataset.labels.names_of(int(dataset.labels.ids[position]))]
         if names:
             metadata["class"] = names[0] if len(names) == 1 else names
-    origin, index = dataset.locate(position)
     path = origin.path(index)
     if path is not None:
         return metadata | {"file": str(path.absolute())}

@@ -49,7 +49,8 @@ def open_queries(paths: list[str]) -> Dataset:
 def parse_conditions(texts: list[str]) -> dict[str, Any] | None:
     """Parse conditions such as `class=cat` and `year>=2000` into a filter of an index; None where there are none.
 
-    Numbers, true and false are read as such; `class=7` matches the number and the text.
+    Numbers, true and false are read as such; `class=7` matches the number and the text. Conditions on one field must
+    all hold: `class=cat` and `class=outdoor` are items with both tags.
     """
     where: dict[str, Any] = {}
     for text in texts:
@@ -60,9 +61,10 @@ def parse_conditions(texts: list[str]) -> dict[str, Any] | None:
         tests, test, parsed = where.setdefault(field, {}), _OPERATORS[operator], _parse_value(value)
         if test in ("eq", "ne") and parsed != value:  # 7 the number and "7" the name of a class
             test, parsed = {"eq": "in", "ne": "not_in"}[test], [parsed, value]
-        if test in tests:
-            raise InputError(f"--where {text}: {field}{operator} is given twice")
-        tests[test] = parsed
+        if test not in tests:
+            tests[test] = parsed
+        elif tests[test] != parsed:
+            tests.setdefault("all", []).append({test: parsed})
     return where or None
 
 

@@ -26,7 +26,7 @@ from ..index import Index, Matches
 from ..index.matches import StoredVectors
 
 if TYPE_CHECKING:
-    from ..models.protocol import HashModel
+    from ..models.protocol import ItemEncoder
 
 RANKINGS = ("hamming", "asymmetric")
 
@@ -105,6 +105,19 @@ class Searcher:
             self._warn_of_unknown_values(queries.codes, options.where)
         return found
 
+    def nearest_distance(self, codes: Codes, where: dict[str, Any] | None = None) -> int | None:
+        """Return how many bits the nearest item is away from a code, such as where a radius finds none.
+
+        Args:
+            codes: (1, bytes) packed, of the query.
+            where: Conditions on metadata.
+
+        Returns:
+            The distance; None where no item meets the conditions.
+        """
+        [found] = self.index.search(codes, 1, where=where)
+        return int(found.distances[0]) if len(found) else None
+
     def plan(self, queries: EncodedQueries, options: SearchOptions) -> SearchPlan:
         """Check that the queries have what the options need, and leave out what they do not use."""
         if options.ranking == "asymmetric" and queries.outputs is None:
@@ -146,15 +159,22 @@ class Searcher:
             if name not in known:
                 text = f"no sampled item has the field {name!r}: the fields are {join_some(known)}"
             else:
-                tests = condition if isinstance(condition, dict) else {"eq": condition}
-                values = {str(value) for value in (*tests.get("in", ()), *([tests["eq"]] if "eq" in tests else ()))}
-                if not values or values & known[name]:
+                unknown = [values for values in _equalities(condition) if not values & known[name]]
+                if not unknown:
                     continue
-                text = f"no sampled item has {name}={min(values)}: its values are {join_some(known[name])}"
+                text = f"no sampled item has {name}={min(unknown[0])}: its values are {join_some(known[name])}"
             warnings.warn(text, AdshWarning, stacklevel=3)
 
 
-def encode_queries(model: HashModel, queries: Dataset) -> EncodedQueries:
+def _equalities(condition: Any) -> list[set[str]]:
+    """Return the values that each equality of a condition accepts, as texts."""
+    tests = condition if isinstance(condition, dict) else {"eq": condition}
+    accepted = [{str(tests["eq"])}] if "eq" in tests else []
+    accepted += [set(map(str, tests["in"]))] if tests.get("in") else []
+    return accepted + [values for one in tests.get("all", ()) for values in _equalities(one)]
+
+
+def encode_queries(model: ItemEncoder, queries: Dataset) -> EncodedQueries:
     """Encode images or features with a model, resized as the model takes them."""
     items = resize_for_model(queries, model.input_shape_)
     if not model.has_bounded_outputs:

@@ -1,6 +1,7 @@
 import contextlib
 import io
 import struct
+import sys
 import zlib
 
 import numpy as np
@@ -9,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from adsh.data import check_readable, open_source
+from adsh.data.images import decode as decode_module
 from adsh.data.images.decode import as_pixels, decode
 from adsh.errors import InputError
 
@@ -179,3 +182,47 @@ def test_whatever_holds_an_image_gives_its_pixels(tmp_path):
     assert as_pixels(pixels[..., 0]).shape == (5, 7, 3)
     with pytest.raises(InputError, match=r"shape \(3, 5, 7\)"):
         as_pixels(pixels.transpose(2, 0, 1))
+
+
+@pytest.fixture
+def heic(tmp_path):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    pixels = np.zeros((40, 60, 3), dtype=np.uint8)
+    pixels[:, :30] = (200, 40, 40)
+    path = tmp_path / "cat" / "IMG_1.HEIC"
+    path.parent.mkdir()
+    pillow_heif.from_pillow(Image.fromarray(pixels)).save(path, quality=95)
+    return path
+
+
+def test_heic_is_read_with_its_extra(heic):
+    pixels = decode(heic)
+    assert pixels.shape == (40, 60, 3)
+    assert np.abs(pixels[20, 10].astype(int) - (200, 40, 40)).max() < 12
+    assert pixels[20, 50].max() < 12
+    assert np.array_equal(decode(heic.read_bytes()), pixels)
+    assert open_source(heic.parent.parent).keys == ["cat/IMG_1.HEIC"]
+    with pytest.raises(InputError, match="is a broken image|is no image"):
+        decode(heic.read_bytes()[:300])
+    with pytest.raises(InputError, match="no image of a known format"):  # a service takes no other formats than its own
+        decode(heic.read_bytes(), formats=("JPEG",))
+
+
+def test_without_the_extra_heic_files_are_listed_with_the_command(heic, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    decode_module._read_heic.cache_clear()
+    try:
+        with pytest.raises(InputError, match=r"IMG_1.HEIC is HEIC: pip install 'adsh\[heic\]'"):
+            decode(heic)
+        save(heic.parent / "2.png", random_images(1)[0])
+        read = check_readable(open_source(heic.parent.parent), skip_bad=True)
+        assert [(key, "pip install 'adsh[heic]'" in reason) for key, reason in read.bad] == [("cat/IMG_1.HEIC", True)]
+    finally:
+        decode_module._read_heic.cache_clear()
+
+
+def test_a_brand_of_any_such_file_is_not_taken_for_heic():
+    avif = b"\x00\x00\x00\x20ftypmif1\x00\x00\x00\x00avifmif1miafMA1B"
+    assert not decode_module._is_heic(avif)
+    assert decode_module._is_heic(avif.replace(b"avif", b"heic"))
+    assert not decode_module._is_heic(b"\x00\x00\x00\x20ftypheic")

@@ -8,6 +8,8 @@ Files that are not plain 8-bit RGB are converted:
     CMYK, palette, grey   converted to RGB
     animation             the first frame
 
+HEIC, the format of iPhones, is read with pillow-heif, the extra `heic`.
+
 A file that cannot be decoded raises an error of one line that names it. Formats whose decoders run other programs
 (EPS) are never tried, and an image of more pixels than `MOST_PIXELS` is refused from its header, before decoding.
 """
@@ -15,6 +17,7 @@ A file that cannot be decoded raises an error of one line that names it. Formats
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from functools import cache
 from os import PathLike
@@ -30,11 +33,14 @@ from ...utils.reading import regular_file
 Pixels = NDArray[np.uint8]
 
 SUFFIXES = (  # of image files
-    *(".avif", ".bmp", ".gif", ".ico", ".jfif", ".jp2", ".jpe", ".jpeg", ".jpg"),
+    *(".avif", ".bmp", ".gif", ".heic", ".heif", ".hif", ".ico", ".jfif", ".jp2", ".jpe", ".jpeg", ".jpg"),
     *(".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tga", ".tif", ".tiff", ".webp"),
 )
 MOST_PIXELS = 178_956_970  # the limit of Pillow: half a gigabyte decoded
 _FORMATS = ("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "DIB", "TIFF", "PPM", "JPEG2000", "ICO", "TGA", "AVIF")
+_HEIC = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx")  # the brands of such files
+_HEAD = 256  # bytes of a file that say its kind
+_now = threading.local()  # `called`: what this thread is decoding
 _ORIENTATION = 0x0112  # the EXIF tag
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -103,8 +109,9 @@ def decode_rgb(
         except (OSError, ValueError) as problem:  # ValueError: a name that no file can have
             reason = getattr(problem, "strerror", None) or problem
             raise InputError(f"{called!r} cannot be read: {reason}") from None
+    _now.called = called
     try:
-        with Image.open(file, formats=known_formats(formats)) as image:
+        with Image.open(file, formats=_formats_for(file.getvalue()[:_HEAD], called, formats)) as image:
             check_size(image.size, called, most_pixels)
             if check is not None:
                 check(image.size)
@@ -120,6 +127,11 @@ def decode_rgb(
         raise InputError(f"{called} is {kind}: replace it, or leave it out") from None
     except Exception as problem:  # decoders raise whatever the broken bytes lead them to
         raise InputError(f"{called} is a broken image ({first_line(problem)}): replace it, or leave it out") from None
+
+
+def image_being_decoded() -> str | None:
+    """Return what the image is called that this thread is decoding, or decoded last: for Pillow's warnings."""
+    return getattr(_now, "called", None)
 
 
 def check_size(size: tuple[int, int], called: str, most: int = MOST_PIXELS) -> None:
@@ -189,6 +201,34 @@ def _high_bytes(values: NDArray[Any], called: str) -> Pixels:
     if values.size and (values.min() < 0 or values.max() > 0xFFFF):
         raise InputError(f"{called} has pixels of 32 bits, whose range is unknown: save it with 8 bits a channel")
     return (values.astype(np.uint16) >> 8).astype(np.uint8)
+
+
+def _is_heic(data: bytes) -> bool:
+    """Return whether a file says that it is HEIC, by its first brand or, where that is of any such file, by another."""
+    length = int.from_bytes(data[:4], "big")
+    if data[4:8] != b"ftyp" or not 16 <= length <= len(data):
+        return False
+    brands = {data[at : at + 4] for at in range(16, length, 4)} if data[8:12] in (b"mif1", b"msf1") else {data[8:12]}
+    return not brands.isdisjoint(_HEIC)
+
+
+@cache
+def _read_heic() -> bool:
+    """Let Pillow read HEIC; return False where the extra is not installed."""
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError:
+        return False
+    register_heif_opener()
+    return True
+
+
+def _formats_for(data: bytes, called: str, formats: tuple[str, ...] | None) -> list[str]:
+    if formats is not None or not _is_heic(data):
+        return known_formats(formats)
+    if not _read_heic():
+        raise InputError(f"{called} is HEIC: pip install 'adsh[heic]' to read such files, or save it as JPEG")
+    return ["HEIF"]
 
 
 @cache

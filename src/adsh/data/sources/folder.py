@@ -1,4 +1,7 @@
-"""A folder with a sub-folder for each class. Files may lie deeper; the first sub-folder is the class."""
+"""A folder with a sub-folder for each class. Files may lie deeper; the first sub-folder is the class.
+
+`layout` finds the classes of a folder one too high, and of one that holds the parts of a split.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,15 @@ from ...errors import AdshWarning, FolderError, InputError
 from ...labels import LabelSets, smallest_unsigned
 from ..images.decode import SUFFIXES
 from ..images.files import ImageFiles, existing_folder
+from .layout import TEST, VALIDATION, Layout, find_layout
 
 
 def open_folder(root: Path, name: str | None = None, without: Collection[str] = ()) -> ImageFiles:
     """Open the images below `root`, in the order of their relative paths, which are the keys.
 
     Classes are the sub-folders that hold an image, sorted. Images in `root` itself have no label; without any
-    sub-folder, no image has. Other files are left out, with a warning.
+    sub-folder, no image has. Other files are left out, with a warning; another says where the classes lie
+    deeper. Of the parts of a split, the images of the test part come last, for the protocol `published`.
 
     Args:
         root: the folder.
@@ -39,15 +44,30 @@ def open_folder(root: Path, name: str | None = None, without: Collection[str] = 
     if others:
         counted = ", ".join(f"{count:,} {ending or 'without an ending'}" for ending, count in others.most_common(5))
         warnings.warn(f"left out of {root}, as they are no images: {counted}", AdshWarning, stacklevel=2)
-    classes = sorted({key.split("/", 1)[0] for key in keys if "/" in key})
+    layout = find_layout(keys)
+    keys, of_keys, test_from = _test_part_last(keys, layout)
+    if layout.note:
+        published = "; --protocol published takes those of the test part as queries" * (test_from is not None)
+        warnings.warn(f"{root}: {layout.note}{published}", AdshWarning, stacklevel=2)
+    classes = sorted({name for name in of_keys if name is not None})
     if not classes:
         return ImageFiles(root, keys, None, name=name)
-    number = {name: i for i, name in enumerate(classes)}
-    unlabelled = len(classes)  # the label set of images in `root` itself, which holds no tag
-    ids = np.array([number[key.split("/", 1)[0]] if "/" in key else unlabelled for key in keys])
-    sets = [[name] for name in classes] + ([[]] if unlabelled in ids else [])
+    number: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
+    number[None] = len(classes)  # the label set of images outside the classes' folders, which holds no tag
+    ids = np.array([number[name] for name in of_keys])
+    sets = [[name] for name in classes] + ([[]] if None in of_keys else [])
     labels = LabelSets(ids.astype(smallest_unsigned(len(sets))), sets)
-    return ImageFiles(root, keys, labels, classes=classes, name=name)
+    return ImageFiles(root, keys, labels, classes=classes, name=name, test_from=test_from)
+
+
+def _test_part_last(keys: list[str], layout: Layout) -> tuple[list[str], list[str | None], int | None]:
+    """Return the keys and their classes, those of the labelled test part last, and where that part starts."""
+    labelled = [part if name is not None else None for part, name in zip(layout.parts, layout.classes, strict=False)]
+    test = next((part for part in (TEST, VALIDATION) if part in labelled), None)
+    if test is None:
+        return keys, layout.classes, None
+    order = sorted(range(len(keys)), key=lambda at: labelled[at] == test)  # stable
+    return [keys[at] for at in order], [layout.classes[at] for at in order], len(keys) - labelled.count(test)
 
 
 def list_images(root: Path, others: Counter[str] | None = None) -> list[str]:

@@ -7,15 +7,18 @@
 The path column is called path, image, file, filename or file_name; the label column label, labels, class or tags.
 Several labels are separated by | in CSV and TSV, or are a list in JSON Lines; none at all means
 unlabelled. A CSV or TSV without those names in its first line holds path, labels in this order. Every other column is
-kept in `columns`, as it is written. Paths are relative to the manifest's own folder, or to `root`.
+kept in `columns`, as it is written, and is the metadata of items in an index: as numbers where a column holds nothing
+else. Paths are relative to the manifest's own folder, or to `root`.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from array import array
 from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -34,6 +37,7 @@ _LABELS = ("label", "labels", "class", "tags")
 _BETWEEN = "|"
 _TAGS = {str, int}  # what a label may be in JSON
 _DIGITS = 18  # of a class's number: with more it is a name
+_NUMBER = re.compile(r"\s*-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?\s*")  # 007 and longer ones are names
 _AT_ONCE = 4096  # lines: columns are read block by block, several times faster than line by line
 
 # Paths, labels (a text with | in it, or a tuple of labels), and the other columns of some lines.
@@ -44,6 +48,22 @@ class Manifest(ImageFiles):
     """The images of a manifest, in its order; `columns` holds its other columns, by name."""
 
     columns: dict[str, Texts]
+
+    def metadata(self, index: int) -> dict[str, Any]:
+        """Return what the other columns hold for an image; empty fields are left out."""
+        written = {name: column[index] for name, column in self.columns.items() if name}
+        return {
+            name: json.loads(text) if name in self._numeric else text for name, text in written.items() if text.strip()
+        }
+
+    @cached_property
+    def _numeric(self) -> frozenset[str]:
+        """The columns that hold numbers and nothing else."""
+        return frozenset(
+            name
+            for name, column in self.columns.items()
+            if all(_NUMBER.fullmatch(text) for text in column if text.strip())
+        )
 
 
 class _SetNumbers(dict[Hashable, int]):
@@ -187,7 +207,7 @@ def _is_row(row: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _in_order(classes: set[str]) -> list[str]:

@@ -54,7 +54,7 @@ class SearchFields(_Request):
     filter: dict[str, Any] | None = Field(
         None,
         description='Conditions on metadata: {"class": "cat"}, {"year": {"ge": 2000}}; also eq, ne, in, not_in, lt, '
-        "le, gt.",
+        "le, gt, and all for a list of them.",
         examples=[{"class": "cat"}],
     )
     ranking: Literal["hamming", "asymmetric"] = Field(
