@@ -25,8 +25,8 @@ from .rows import Rows
 from .similarity import Indices, ragged
 
 _START = 0.5  # standard deviation of a label's part of v before tanh
-_FEW = {"contrast": 4.0, "database": 0.0, "softer": 1.5}  # of a `Goal`, for classes no more than bits: decision 20
-_MANY = {"contrast": 6.0, "database": 0.0, "softer": 1.5}  # for more
+_ONE = {"database": 0.0, "softer": 1.5}  # of a `Goal`, for one label an item: decision 20
+_CONTRAST, _LARGEST_CONTRAST = 1.75, 6.0  # for each ln K, and at most
 _SEVERAL = {"contrast": 3.0, "database": 0.75, "softer": 1.0}  # for several labels an item
 _STARTS = 4  # tried for several labels, of which the one of the smallest loss is kept
 
@@ -130,7 +130,8 @@ class ClassTable:
         else:
             few = self.bits <= self.learned.bits
             start = self._random_start(rng) if few else self._separated(weights, rng).astype(np.float32)
-            goal = self._goal(count, _FEW if few else _MANY)
+            contrast = min(_LARGEST_CONTRAST, _CONTRAST * np.log(max(2, self.bits)))
+            goal = self._goal(count, _ONE | {"contrast": float(contrast)})
             votes = distinct_votes(learned_votes(start, scores, goal, self._seed)[0])
         self.learned.set_codes(np.where(votes < 0, -1, 1).astype(np.int8), count)
         return votes
