@@ -14,8 +14,8 @@ FEW = {"network": ("--outer", 1), "sdh": ("--options", "anchors=100"), "trees": 
 
 def flags(name: str) -> tuple:
     plain = name.removesuffix("_d")
-    kind = {"sdh": "sdh", "lfh": "trees", "cosdish": "trees", "fasth": "trees"}.get(plain, "")
-    return FEW["network"] if plain in ("dsh", "dhn", "dpsh", "classifier") else FEW.get(kind, ())
+    kind = {"sdh": "sdh"} | dict.fromkeys(("lfh", "lfh_decay", "cosdish", "fasth"), "trees")
+    return FEW["network"] if plain in ("dsh", "dhn", "dpsh", "dpsh_batch", "classifier") else FEW.get(kind.get(plain, ""), ())
 
 
 @pytest.mark.parametrize("name", METHODS)

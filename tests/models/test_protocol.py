@@ -12,7 +12,7 @@ from adsh.methods import METHODS, create
 from adsh.models.protocol import HashModel
 
 MEMBERS = sorted({name for name in (*vars(HashModel), *HashModel.__annotations__) if not name.startswith("_")})
-SMALL = {"fasth": {"hash_function": "ridge"}, "lfh": {"rounds": 2}, "sdh": {"anchors": 20}}
+SMALL = {"fasth": {"hash_function": "ridge"}, "lfh": {"rounds": 2}, "lfh_decay": {"rounds": 2}, "sdh": {"anchors": 20}}
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ Grid = dict[str, tuple[Any, ...]]
 GRIDS: dict[str, Grid] = {
     "lin_lin": {"penalty": (0.001, 0.01, 0.1)},
     "lin_v": {"penalty": (0.001, 0.01, 0.1)},
-    "lfh": {"decay": (0.1, 0.5, 1.0)},
+    "lfh_decay": {"decay": (0.1, 0.5, 1.0)},
     "sdh": {"hash_weight": (1e-6, 1e-5, 1e-4), "hash_penalty": (1e-3, 1e-2)},
     "cosdish": {"rounds": (5, 10, 20)},
     # as fractions of the learning rate that the method has without: some diverge at the preset's

@@ -8,7 +8,7 @@ from ..rendering import Rendering, Results
 from ..summaries import map_table
 
 TITLE = "MAP comparison to baselines"
-METHODS = ("itq", "lin_lin", "fasth", "lfh", "sdh", "cosdish", "dsh", "dhn", "dpsh", "adsh")
+METHODS = ("itq", "lin_lin", "fasth", "lfh", "lfh_decay", "sdh", "cosdish", "dsh", "dhn", "dpsh", "adsh")
 
 
 def cells(config: ExperimentConfig) -> list[Cell]:

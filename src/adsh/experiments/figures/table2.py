@@ -8,7 +8,7 @@ from ..rendering import Rendering, Results
 from ..summaries import map_table
 
 TITLE = "MAP comparison to baselines which learn the codes of the database directly"
-METHODS = ("lin_v", "lfh_d", "sdh_d", "cosdish_d", "classifier_d", "adsh")
+METHODS = ("lin_v", "lfh_d", "lfh_decay_d", "sdh_d", "cosdish_d", "classifier_d", "adsh")
 
 
 def cells(config: ExperimentConfig) -> list[Cell]:
