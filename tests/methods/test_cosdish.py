@@ -70,8 +70,8 @@ def test_products_with_S_are_those_of_the_whole_matrix(case):
 
 def test_each_sampled_bit_fits_what_the_bits_before_it_left(case):
     """No flip of a sign brings b_k b_k' nearer to c S - the sum over l < k of b_l b_l', over the sampled columns."""
-    labels, S, B = case
-    similar, omega = SimilarityOfSets(labels), np.array([1, 4, 9, 16, 25, 36])
+    _, S, B = case
+    omega = np.array([1, 4, 9, 16, 25, 36])
     rest = np.setdiff1d(np.arange(40), omega)
     pull = S[np.ix_(rest, omega)].T @ B[rest]
     found = update_sampled(B[omega], S[np.ix_(omega, omega)], pull, gram(B[rest]))

@@ -1,4 +1,4 @@
-"""`lfh_decay`, `lfh_decay_d`: latent factor hashing with steps that shrink, so that the likelihood of all pairs settles.
+"""`lfh_decay`, `lfh_decay_d`: latent factor hashing with shrinking steps, so that the likelihood of all pairs settles.
 
 A row takes 1 / (1 + decay t) of the step of `lfh` in round t: part of the way to the maximum of a bound below the
 likelihood of the sampled columns, which still rises. The method as published has no such factor.

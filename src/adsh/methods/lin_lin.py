@@ -5,8 +5,8 @@
     M  what each pair gains where bit k of both agrees, the other bits fixed (`pair_loss`)
 
 Bit by bit, each on a new block: one side is fitted to sign(M v) with weights |M v|, the other to sign(M'u) with weights
-|M'u|. A fit is accepted where u'M v does not fall, so none raises the objective on its block. On a block of a few points
-per feature it fits the block alone: by default a block has ten times as many points as there are features.
+|M'u|. A fit is accepted where u'M v does not fall, so none raises the objective on its block. With few points per
+feature it fits its block alone, so the size of a block follows the number of features.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from .solvers.ridge import Linear, moments
 Floats = NDArray[np.float32]
 Block = tuple[Floats, Floats, NDArray[np.bool_]]  # queries, database points, and which pairs are similar
 
-_POINTS_PER_FEATURE = 10
+_LEAST_BLOCK, _POINTS_PER_FEATURE = 1000, 10
 _NUM_COUNTED = 1000  # points on either side whose pairs give the objective and the threshold: a million pairs
 
 
 class LinLin(LinearBits):
     """`rounds` over the bits on `block` x `block` pairs; a bit's two sides alternate `alternations` times.
 
-    By default a block has ten points per feature, and at most 8,000. The objective is the mean loss of a pair, over a block that is the same in every round. `hash_` encodes
-    queries, `database_hash_` the database.
+    By default a block has ten points per feature, at least 1,000 and at most 8,000. The objective is the mean loss of a pair, over a
+    sample that is the same in every round. `hash_` encodes queries, `database_hash_` the database.
     """
 
     name = "lin_lin"
@@ -74,9 +74,8 @@ class LinLin(LinearBits):
         return signs(self.database_hash_.outputs(X)).astype(np.int8)
 
     def _block_size(self, X: Floats) -> int:
-        if self.block is None:
-            return min(len(X), self.default_block, _POINTS_PER_FEATURE * (X.shape[1] + 1))
-        return super()._block_size(X)
+        enough = max(_LEAST_BLOCK, _POINTS_PER_FEATURE * X.shape[1])
+        return super()._block_size(X) if self.block else min(super()._block_size(X), enough)
 
     def _learn_hash(self, X: Floats, codes: Signs) -> Linear:
         return self._linear
