@@ -33,8 +33,8 @@ _NUM_COUNTED = 1000  # points on either side whose pairs give the objective and 
 class LinLin(LinearBits):
     """`rounds` over the bits on `block` x `block` pairs; a bit's two sides alternate `alternations` times.
 
-    By default a block has ten points per feature, at least 1,000 and at most 8,000. The objective is the mean loss of a pair, over a
-    sample that is the same in every round. `hash_` encodes queries, `database_hash_` the database.
+    By default a block has ten points per feature, at least 1,000 and at most 8,000. The objective is the mean loss of a
+    pair, over a sample that is the same in every round. `hash_` encodes queries, `database_hash_` the database.
     """
 
     name = "lin_lin"
