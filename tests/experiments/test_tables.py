@@ -129,9 +129,30 @@ def test_columns_and_hyper_parameters_show_new_items_where_there_are_any(has_new
     assert columns.headings[-1] == ("new" if has_new else "hashed")
     hyper = hyperparameters.render(config, results).tables[0]
     assert [row[0] for row in hyper.rows] == ["24 bits", *["24 bits, new items"] * has_new]
-    timed = (replace(cell, options=(("outer", 50),)), {**values, "seconds": 2.0, **more})
-    rows = training_time.render(config, [timed]).tables[1].rows
+    trained = (cell, {**values, "seconds": 2.0, **more})
+    rows = training_time.render(config, [trained]).tables[1].rows
     assert [row[0] for row in rows] == ["ADSH", *["ADSH, new items"] * has_new]
+
+
+def test_the_time_to_a_map_is_that_of_the_shortest_training_that_reaches_it(no_figures_drawn):
+    """Trainings of an eighth, a quarter, half and whole length; five iterations come last."""
+    config = ExperimentConfig("digits", bits=(8,), network="linear", preset="paper", methods=("adsh", "dpsh"))
+    scores = {"adsh": (0.55, 0.72, 0.69, 0.81), "dpsh": (0.3, 0.4, 0.5, 0.6)}
+    results = []
+    for cell in training_time.cells(config):
+        place = sum(earlier.method == cell.method and earlier.points is None for earlier, _ in results)
+        figure = scores[cell.method][place] if cell.points is None else None
+        seconds = 10.0 * (place + 1) if cell.points is None else cell.points / 100
+        results.append((cell, {"map_expected": figure, "seconds": seconds}))
+    targets, whole, reached, few = training_time.render(config, results).tables
+    assert targets.headings == ["method", ".50", ".60", ".70", ".80"]
+    assert targets.rows == [["ADSH", "10.0 s", "20.0 s", "20.0 s", "40.0 s"],
+                            ["DPSH", "30.0 s", "40.0 s", "not reached", "not reached"]]  # fmt: skip
+    assert reached.rows[1] == ["DPSH", ".3000 in 10.0 s", ".4000 in 20.0 s", ".5000 in 30.0 s", ".6000 in 40.0 s"]
+    assert whole.title.startswith("Time of whole trainings")
+    assert few.title.startswith("Time of 5 iterations")
+    outer = [cell.option("outer") for cell, _ in results if cell.method == "dpsh" and cell.points is None]
+    assert outer == [19, 38, 75, None]  # of its authors' 150
 
 
 @pytest.fixture
