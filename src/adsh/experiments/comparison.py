@@ -124,8 +124,8 @@ def difference_table(name: str, results: Results, lengths: Sequence[int]) -> Tab
     if not any(cell != MISSING for row in rows for cell in row[1:]):
         return None
     note = (
-        "Mean of the differences seed by seed, with its 95 % interval (Student's t); a number alone is of one seed. An "
-        "interval that holds 0 is no lead."
+        "Mean of the differences seed by seed, with its 95 % interval (Student's t); a number alone is of one seed. "
+        "With an interval that holds 0, the two may be equal."
     )
     title = "MAP of ADSH less that of each method, over the seeds both have"
     return Table(name, title, ["method", *(f"{bits} bits" for bits in lengths)], rows, [note])
