@@ -68,11 +68,12 @@ def measure(kind: str, sets: int) -> dict:
         products.append(between - started)
         updates.append(time.perf_counter() - between)
         distinct.append(len(np.unique(ids[omega])))
+    peak = record.peak_bytes()
     return {
         "labels": KINDS[kind], "label_sets": sets, "n": POINTS, "sampled_sets": int(np.median(distinct[1:])),
         "construction_s": round(construction, 3), "products_ms": round(1e3 * float(np.median(products[1:])), 2),
         "update_ms": round(1e3 * float(np.median(updates[1:])), 2), "rows": len(table.rows),
-        "peak_mib": round(record.peak_bytes() / 2**20), "more_in_updates_mib": round((record.peak_bytes() - before) / 2**20),
+        "peak_mib": round(peak / 2**20), "more_in_updates_mib": round((peak - before) / 2**20),
     }  # fmt: skip
 
 

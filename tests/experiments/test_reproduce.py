@@ -183,6 +183,14 @@ def test_a_folder_is_of_one_source_whatever_it_is_called(tmp_path):
         reproduce(["table1"], replace(settings[1], bits=(8, 12)), tmp_path / "out")
 
 
+@pytest.mark.parametrize(("protocol", "k"), [("holdout", 90), ("coco", None)])
+def test_coco_has_no_cutoff_of_map(tmp_path, protocol, k):
+    """As the authors' figures on MS-COCO have it; others of several labels an item have 5,000."""
+    hot = np.eye(3, dtype=int)[np.arange(90) % 3] | np.eye(3, dtype=int)[np.arange(90) % 2]
+    np.savez(tmp_path / "tags.npz", images=np.zeros((90, 4), dtype=np.float32), labels=hot)
+    assert ExperimentData(ExperimentConfig(str(tmp_path / "tags.npz"), protocol=protocol)).k == k
+
+
 def test_a_collection_of_fewer_items_than_sdh_has_anchors_is_compared_as_well(tmp_path):
     rng = np.random.default_rng(0)
     labels = np.arange(90) % 3
