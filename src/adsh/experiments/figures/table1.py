@@ -26,4 +26,4 @@ def render(config: ExperimentConfig, results: Results) -> Rendering:
         "the orders of tied items; the paper's is on CNN-F, ties in the order of its database."
     ]
     differences = difference_table("table1-differences", results, config.bits)
-    return Rendering([map_table("table1", TITLE, results, config.bits, notes), *[differences] * bool(differences)])
+    return Rendering([map_table("table1", TITLE, results, config.bits, notes), *([differences] if differences else [])])

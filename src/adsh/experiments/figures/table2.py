@@ -24,4 +24,4 @@ def render(config: ExperimentConfig, results: Results) -> Rendering:
         "name: the classifier, which gives each item the code of its class, is what they must be told apart from."
     ]
     differences = difference_table("table2-differences", results, config.bits)
-    return Rendering([map_table("table2", TITLE, results, config.bits, notes), *[differences] * bool(differences)])
+    return Rendering([map_table("table2", TITLE, results, config.bits, notes), *([differences] if differences else [])])
