@@ -22,7 +22,7 @@ LEVEL = "Level: the lead is smaller than the standard deviation over seeds of on
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)  # of 97.5 %, by degrees of freedom from 1
 
 
-class Standing(NamedTuple):
+class Rank(NamedTuple):
     """Where ADSH is among the others at one code length: `first`, `level` or `behind`."""
 
     place: str
@@ -45,7 +45,7 @@ def scores_of(results: Results) -> dict[tuple[str, int], dict[int, float]]:
     return scores
 
 
-def standing(scores: Scores, bits: int) -> Standing | None:
+def rank_of(scores: Scores, bits: int) -> Rank | None:
     """Return where ADSH is at a code length; None where it is not compared.
 
     Args:
@@ -66,7 +66,7 @@ def standing(scores: Scores, bits: int) -> Standing | None:
         (float(np.std(numbers, ddof=1)) for numbers in (here[ours], here[best]) if len(numbers) > 1), default=0
     )
     place = "level" if abs(lead) < spread or not lead else "first" if lead > 0 else "behind"
-    return Standing(place, ours, best, lead)
+    return Rank(place, ours, best, lead)
 
 
 def describe_rank(scores: Scores, lengths: Sequence[int]) -> str:
@@ -79,7 +79,7 @@ def describe_rank(scores: Scores, lengths: Sequence[int]) -> str:
     Returns:
         One sentence, and another on what level means.
     """
-    found = {bits: standing(scores, bits) for bits in lengths}
+    found = {bits: rank_of(scores, bits) for bits in lengths}
     first = [bits for bits, there in found.items() if there and there.place == "first"]
     missing = [bits for bits, there in found.items() if there is None]
     if len(missing) == len(lengths):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .comparison import describe_rank, scores_of, standing
+from .comparison import describe_rank, rank_of, scores_of
 from .rendering import Results
 from .summaries import (
     MISSING,
@@ -43,7 +43,7 @@ def map_table(name: str, title: str, results: Results, lengths: Iterable[int], n
     has_paper = any(record["paper"] is not None for _, record in results)
     has_adsh = any(cell.method == "adsh" for cell, _ in results) and len(groups) > 1
     scores = scores_of(results)
-    places = {bits: standing(scores, bits) if has_adsh else None for bits in lengths}
+    places = {bits: rank_of(scores, bits) if has_adsh else None for bits in lengths}
     numbers = {
         (row, bits): values(group, "map_expected", bits=bits) for row, group in groups.items() for bits in lengths
     }

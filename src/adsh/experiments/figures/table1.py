@@ -23,7 +23,8 @@ def render(config: ExperimentConfig, results: Results) -> Rendering:
     """Return the table, with the paper's values next to ours, and the differences to ADSH."""
     notes = [
         "The baselines learn from the sampled training items, ADSH from the whole database. MAP is in expectation over "
-        "the orders of tied items; the paper's is on CNN-F, ties in the order of its database."
+        "the orders of tied items; the paper's is on CNN-F, ties in the order of its database. LFH-decay and "
+        "DPSH-batch are not in it: LFH with shrinking steps, and DPSH's loss on the pairs within a batch."
     ]
     differences = difference_table("table1-differences", results, config.bits)
     return Rendering([map_table("table1", TITLE, results, config.bits, notes), *([differences] if differences else [])])

@@ -39,7 +39,7 @@ def cells(config: ExperimentConfig) -> list[Cell]:
     planned = []
     for seed in config.seeds:
         for name in names:
-            planned += [_shortened(config.cell(name, bits, seed), outer) for outer in _iterations(config, name)]
+            planned += [_with_iterations(config.cell(name, bits, seed), outer) for outer in _iterations(config, name)]
         for points in sizes(config):
             for name in (name for name in names if name in METHODS):
                 options = {"outer": timed_iterations(config), **_epoch_options(name, points)}
@@ -90,7 +90,7 @@ def _iterations(config: ExperimentConfig, method: str) -> dict[int | None, str]:
     return found | {None: "whole"}
 
 
-def _shortened(cell: Cell, outer: int | None) -> Cell:
+def _with_iterations(cell: Cell, outer: int | None) -> Cell:
     return (
         cell if outer is None else replace(cell, options=tuple(sorted({**dict(cell.options), "outer": outer}.items())))
     )
