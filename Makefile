@@ -90,6 +90,7 @@ screenshots: $(VENV)/.dev  ## remake all images in docs/images (needs chromium)
 
 bench: $(VENV)/.dev  ## measure what n costs, the metrics, sources, feeding, exported models and the indexes (about 45 minutes, 4 GiB)
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/label_sets.py
 	$(BIN)/python benchmarks/metrics.py
 	$(BIN)/python benchmarks/sources.py
 	$(BIN)/python benchmarks/feed.py

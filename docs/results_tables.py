@@ -188,6 +188,20 @@ def scale() -> str:
     return table(["label sets", "points", "one update of all codes", "ratio"], lines)
 
 
+def label_sets() -> str:
+    """Return the time and the memory of an update of all codes by K, the number of distinct label sets."""
+    rows = read("benchmarks/label_sets.json")["figures"]["update"]
+    lines = [
+        [
+            row["labels"], f"{row['label_sets']:,}", f"{row['sampled_sets']:,}", f"{row['products_ms']:,.1f} ms",
+            f"{row['update_ms']:,.1f} ms", f"{row['rows']:,}", f"{row['peak_mib']:,} MiB",
+        ]
+        for row in rows
+    ]  # fmt: skip
+    head = ["labels", "K", "k", "V'V and SV", "one update of all codes", "rows", "peak memory"]
+    return table(head, lines)
+
+
 def search() -> str:
     """Return the time of an exact search of ten million codes, compared with faiss."""
     lines = []
@@ -353,6 +367,7 @@ TABLES: dict[str, Callable[[], str]] = {
         unseen_classes,
         classifier,
         scale,
+        label_sets,
         search,
         ranking,
         serve,

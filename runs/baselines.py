@@ -28,12 +28,12 @@ FEATURES = "lite0_512.npy"
 KEY = ("method", "hash_function", "preset", "network", "bits", "protocol", "seed")
 TREES, RIDGE = {"hash_function": "trees"}, {"hash_function": "ridge"}
 RUNS = [  # name, options; cheap ones first
-    ("lsh", {}), ("itq", {}), ("lin_lin", {}), ("sdh", {}), ("lfh", RIDGE), ("cosdish", RIDGE), ("fasth", RIDGE),
-    ("sdh_d", {}), ("lfh_d", RIDGE), ("cosdish_d", RIDGE), ("lin_v", {}),
+    ("lsh", {}), ("itq", {}), ("lin_lin", {}), ("sdh", {}), ("lfh", RIDGE), ("lfh_decay", RIDGE), ("cosdish", RIDGE),
+    ("fasth", RIDGE), ("sdh_d", {}), ("lfh_d", RIDGE), ("lfh_decay_d", RIDGE), ("cosdish_d", RIDGE), ("lin_v", {}),
     ("adsh", {"network": "linear"}), ("adsh", {"network": "mlp"}),
     *[(name, {"network": "mlp"}) for name in DEEP if name != "dpsh_d"],
-    ("lfh", TREES), ("cosdish", TREES), ("fasth", TREES), ("dpsh_d", {"network": "mlp"}),
-    ("cosdish_d", TREES), ("lfh_d", TREES),
+    ("lfh", TREES), ("lfh_decay", TREES), ("cosdish", TREES), ("fasth", TREES), ("dpsh_d", {"network": "mlp"}),
+    ("cosdish_d", TREES), ("lfh_d", TREES), ("lfh_decay_d", TREES),
 ]  # fmt: skip
 
 

@@ -9,8 +9,14 @@ from pathlib import Path
 from adsh.experiments.paper import MAP
 
 START, END = "<!-- figures: runs/methods_page.py -->", "<!-- end of figures -->"
-PLAIN = ("lsh", "itq", "lin_lin", "fasth", "lfh", "sdh", "cosdish", "dsh", "dhn", "dpsh", "classifier")
-WHOLE = ("lin_v", "lfh_d", "sdh_d", "cosdish_d", "dsh_d", "dhn_d", "dpsh_d", "classifier_d", "adsh")
+PLAIN = (
+    "lsh", "itq", "lin_lin", "fasth", "lfh", "lfh_decay", "sdh", "cosdish", "dsh", "dhn", "dpsh", "dpsh_batch",
+    "classifier",
+)  # fmt: skip
+WHOLE = (
+    "lin_v", "lfh_d", "lfh_decay_d", "sdh_d", "cosdish_d", "dsh_d", "dhn_d", "dpsh_d", "dpsh_batch_d", "classifier_d",
+    "adsh",
+)  # fmt: skip
 BITS = (12, 24, 32, 48)
 EXTRA_VARIANTS = (("ridge", None), (None, "linear"))  # not in the paper
 PAPER = MAP["cifar10"]

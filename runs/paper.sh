@@ -4,7 +4,7 @@
 #     runs/paper.sh gpu       ADSH and the deep methods, on images: on a GPU
 #     runs/paper.sh show      merge the records, and render tables and figures of all that there are
 #     runs/paper.sh features  all methods on the same features, ADSH and the deep ones with an mlp; an hour or two on a CPU
-# Further flags go to adsh reproduce: --seeds 5, --jobs 2, --tune. Needs the images and lite0_512.npy in
+# Further flags go to adsh reproduce: --seeds 5, --jobs 2. Needs the images and lite0_512.npy in
 # $ADSH_DATA/cifar10. $ALEXNET: a weight file of AlexNet, for DHN with the network of its paper. $DATASET: cifar10 by
 # default. $OUTER: more iterations than the preset's, where items have several labels.
 set -euo pipefail
@@ -19,12 +19,12 @@ reproduce() { python -m adsh reproduce "${common[@]}" "$@"; }
 only() { for name in "$@"; do printf -- '--method %s ' "$name"; done; }
 case $part in
 cpu)
-    reproduce table1 table2 "$@" $(only itq sdh sdh_d lin_lin cosdish lfh cosdish_d lfh_d lin_v fasth)
+    reproduce table1 table2 --tune "$@" $(only itq sdh sdh_d lin_lin cosdish lfh lfh_decay cosdish_d lfh_d lfh_decay_d lin_v fasth)
     reproduce cases "$@" $(only sdh_d cosdish_d lfh_d)
     reproduce scale "$@"
     ;;
 gpu)
-    reproduce table1 table2 --tune "$@" $(only adsh dsh dhn dpsh classifier_d)  # some methods need a small learning rate
+    reproduce table1 table2 --tune "$@" $(only adsh dsh dhn dpsh dpsh_batch classifier_d)
     reproduce time --tune --compile "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)
     reproduce hyper --compile "$@" $(only adsh)
     reproduce networks --tune "$@" $(only dsh dhn)
@@ -34,8 +34,8 @@ show) reproduce all --no-run --merge --tune "$@" ;;
 features)
     name=${DATASET:-cifar10}
     on_features() { python -m adsh reproduce --dataset "$name" --features "$ADSH_DATA/$name/lite0_512.npy" --out "results/$name-features" "$@"; }
-    on_features table1 table2 "$@" $(only itq sdh sdh_d lin_lin cosdish lfh cosdish_d lfh_d lin_v fasth)
-    on_features table1 table2 --tune "$@" $(only adsh dsh dhn dpsh classifier_d)
+    on_features table1 table2 --tune "$@" $(only itq sdh sdh_d lin_lin cosdish lfh lfh_decay cosdish_d lfh_d lfh_decay_d lin_v fasth)
+    on_features table1 table2 --tune "$@" $(only adsh dsh dhn dpsh dpsh_batch classifier_d)
     on_features time --tune "$@" --jobs 1 $(only adsh dsh dhn dpsh dsh_d dhn_d dpsh_d)  # timed: nothing else should run
     on_features new-items "$@"
     on_features table1 table2 top-k pr time columns ties new-items --no-run --tune "$@"

@@ -7,15 +7,16 @@ import json
 import numpy as np
 import pytest
 
-from adsh.methods import METHODS
+from adsh.methods import DEEP, METHODS
 
 FEW = {"network": ("--outer", 1), "sdh": ("--options", "anchors=100"), "trees": ("--options", "hash_function=ridge")}
 
 
 def flags(name: str) -> tuple:
     plain = name.removesuffix("_d")
-    kind = {"sdh": "sdh", "lfh": "trees", "cosdish": "trees", "fasth": "trees"}.get(plain, "")
-    return FEW["network"] if plain in ("dsh", "dhn", "dpsh", "classifier") else FEW.get(kind, ())
+    if plain in DEEP:
+        return FEW["network"]
+    return FEW.get("trees" if plain in ("lfh", "lfh_decay", "cosdish", "fasth") else plain, ())
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -51,6 +51,10 @@ def test_annotated_images_are_labelled_by_their_categories(tmp_path, images):
     assert labels_of(dataset) == [("car",), ("person", "dog"), ("person",)]
     assert [np.flatnonzero([np.array_equal(dataset[i], one) for one in IMAGES])[0] for i in range(3)] == [0, 1, 4]
     assert dataset.keys[2].endswith("val2014/COCO_val2014_000000000004.png")
+    assert dataset.test_from == 2
+    (tmp_path / images / "train2014" / "COCO_train2014_000000000000.png").unlink()
+    with pytest.warns(AdshWarning, match="1 of 3 images"):
+        assert open_source("coco", root=tmp_path).test_from == 1
 
 
 def test_one_file_of_annotations_may_be_given(tmp_path):

@@ -47,7 +47,6 @@ def test_cifar10s_protocols_have_their_sizes(protocol):
     [
         ("paper", "nuswide", 195_834, (2100, 2100, 10_500, 191_634)),
         ("nuswide", "database.txt", 20_000, (2100, 2100, 10_500, 15_800)),
-        ("coco", "coco", 122_218, (5000, 0, 10_000, 117_218)),
         ("coco17", "coco17", 15_925, (1000, 0, 5000, 14_925)),
     ],
 )
@@ -57,7 +56,23 @@ def test_the_other_protocols_have_their_sizes(protocol, name, n, sizes):
     drawn.check(n)
 
 
-@pytest.mark.parametrize("protocol", sorted(set(PROTOCOLS) - {"all", "50k", "published"}))
+def test_coco_takes_queries_of_the_validation_images_and_all_training_images():
+    dataset = multi_label(122_218, "coco")
+    dataset.test_from = 82_081
+    drawn = split(dataset, "coco", seed=1)
+    assert drawn.database.tolist() == list(range(82_081))
+    assert len(drawn.queries) == len(np.unique(drawn.queries)) == 5000
+    assert drawn.queries.min() >= 82_081
+    assert np.isin(drawn.training, drawn.database).all()
+    assert len(drawn.training) == 10_000
+    drawn.check(len(dataset))
+    assert not np.array_equal(split(dataset, "coco", seed=2).queries, drawn.queries)
+    dataset.test_from = None
+    with pytest.raises(InputError, match="takes the published test part as queries, and coco has none"):
+        split(dataset, "coco")
+
+
+@pytest.mark.parametrize("protocol", sorted(set(PROTOCOLS) - {"all", "50k", "coco", "published"}))
 def test_a_seed_gives_one_split_and_another_seed_another(protocol):
     dataset = cifar10()
     first, again, other = (split(dataset, protocol, seed) for seed in (1, 1, 2))
@@ -67,7 +82,7 @@ def test_a_seed_gives_one_split_and_another_seed_another(protocol):
 
 
 def test_protocols_that_do_not_fit_are_reported():
-    for protocol in ("paper", "59k", "nuswide", "coco", "coco17"):
+    for protocol in ("paper", "59k", "nuswide", "coco17"):
         with pytest.raises(InputError, match="too small for it"):
             split(cifar10(990), protocol)
     with pytest.raises(InputError, match="several labels an item"):

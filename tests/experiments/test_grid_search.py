@@ -10,6 +10,7 @@ import pytest
 
 from adsh.experiments import grid_search, reproduce
 from adsh.experiments.experiment_data import ExperimentData
+from adsh.experiments.figures import networks
 from adsh.experiments.result_store import ResultStore
 from adsh.experiments.run import experiment
 
@@ -166,3 +167,41 @@ def test_a_smaller_rate_is_tried_where_all_but_the_smallest_failed(tmp_path):
 
     _, summary = grid_search.select_options(experiment("table1").cells(config), config, store, run)
     assert [trial["options"]["lr"] for trial in summary] == [0.0006, 0.0002, 0.0000667, 0.0000222, 0.00000739]
+
+
+def test_the_published_lfh_gets_its_variance_and_values_beyond_the_grid(tmp_path):
+    config, store = replace(CHEAP, methods=("lfh", "lfh_d"), bits=(8,)), ResultStore(tmp_path)
+    run = run_with(lambda cell: cell.option("variance"), store)
+    cells, summary = grid_search.select_options(experiment("table1").cells(config), config, store, run)
+    assert [row["options"]["variance"] for row in summary] == [30, 300, 3000, 3e4, 3e5, 3e6, 3e7]
+    assert cells[0].option("variance") == 3e7
+
+
+@pytest.mark.parametrize("method", ["dsh", "dhn"])
+def test_rates_beyond_the_grid_are_tried_for_the_networks_of_the_papers_too(tmp_path, method):
+    """Of the appendix: AlexNet and DSH's own network, each with a grid of its own."""
+    config, store = replace(DIGITS, methods=(method,), bits=(8,)), ResultStore(tmp_path)
+    own = networks.OWN_NETWORKS[method]
+
+    def score(cell):
+        return cell.option("lr") * (1 if cell.option("network") == own else -1)
+
+    planned = networks.cells(config)
+    cells, summary = grid_search.select_options(planned, config, store, run_with(score, store))
+    rates = {network: [row["options"]["lr"] for row in summary if row["options"]["network"] == network]
+             for network in {cell.option("network") for cell in cells}}  # fmt: skip
+    assert {len(tried) for tried in rates.values()} == {7}
+    for cell in cells:
+        best = max if cell.option("network") == own else min
+        assert cell.option("lr") == best(rates[cell.option("network")])
+
+
+def test_the_tables_say_how_each_method_was_tuned(tmp_path):
+    few = replace(CHEAP, methods=("sdh_d", "adsh"), bits=(8,), network="linear", preset="paper")
+    reproduce(["table2"], few, tmp_path, tune=True)
+    heading, _, *rows = [line for line in (tmp_path / "table2.md").read_text().splitlines() if line.startswith("|")][:4]
+    assert heading.endswith("| how tuned |")
+    tuned = {row.split("|")[1].strip(): row.split("|")[-2].strip() for row in rows}
+    assert "hash_weight" in tuned["SDH-D"]
+    assert tuned["SDH-D"].endswith("on validation items, 8 bits, seed 0")
+    assert "of 1e-06, 1e-05, 0.0001, 0.001, 0.01 on validation items" in tuned["ADSH (linear)"]

@@ -70,7 +70,7 @@ def test_a_second_run_repeats_nothing(everything):
     before = cells.stat().st_mtime_ns
     again = reproduce(["table1", "ties"], DIGITS, out)
     assert (again.ran, again.failed) == (0, {})
-    assert again.reused == 30  # ten methods and five more, at two lengths
+    assert again.reused == 36  # twelve methods and six more, at two lengths
     assert cells.stat().st_mtime_ns == before
     assert outcome.ran == len(cells.read_text().splitlines())
     assert not (out / "cells").exists()
@@ -129,7 +129,7 @@ def test_records_can_be_rendered_without_running_the_rest(tmp_path):
 def test_tables_include_methods_that_were_run_before(tmp_path):
     reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path, tune=True)
     outcome = reproduce(["table1"], replace(CHEAP, methods=("lin_lin",)), tmp_path, tune=True)
-    assert (outcome.reused, outcome.ran) == (0, 2 + 3)  # lengths, and penalties to choose among
+    assert (outcome.reused, outcome.ran) == (0, 2 + 4)  # lengths, and penalties: one beyond the end of the grid
     rows = json.loads((tmp_path / "table1.json").read_text())
     assert {row["method"] for row in rows} == {"itq", "lin_lin"}
     assert reproduce(["table1"], replace(CHEAP, methods=("itq",)), tmp_path, tune=True).ran == 0
@@ -181,6 +181,14 @@ def test_a_folder_is_of_one_source_whatever_it_is_called(tmp_path):
     assert reproduce(["table1"], settings[0], tmp_path / "out").ran == 1
     with pytest.raises(InputError, match="holds cells of other labels, not of these"):
         reproduce(["table1"], replace(settings[1], bits=(8, 12)), tmp_path / "out")
+
+
+@pytest.mark.parametrize(("protocol", "k"), [("holdout", 90), ("coco", None)])
+def test_coco_has_no_cutoff_of_map(tmp_path, protocol, k):
+    """As the authors' figures on MS-COCO have it; others of several labels an item have 5,000."""
+    hot = np.eye(3, dtype=int)[np.arange(90) % 3] | np.eye(3, dtype=int)[np.arange(90) % 2]
+    np.savez(tmp_path / "tags.npz", images=np.zeros((90, 4), dtype=np.float32), labels=hot)
+    assert ExperimentData(ExperimentConfig(str(tmp_path / "tags.npz"), protocol=protocol)).k == k
 
 
 def test_a_collection_of_fewer_items_than_sdh_has_anchors_is_compared_as_well(tmp_path):

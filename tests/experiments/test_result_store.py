@@ -202,5 +202,5 @@ def test_the_case_studies_of_results_can_be_read():
     """Their images are in the data set, not in the records; `cases` is the one kind of record that is nested."""
     records = [json.loads(line) for line in lines(RESULTS / "cifar10")]
     cases = [Case.from_json(case) for record in records for case in record.get("cases", ())]
-    assert len(cases) == 4 * 8  # methods, queries
+    assert len(cases) == 8 * sum("cases" in record for record in records) > 0  # queries, methods
     assert {len(case.found) for case in cases} == {10}

@@ -23,6 +23,12 @@ def case():
     return LabelSets.of(hot), S, signs_of(rng.normal(size=(40, 6)))
 
 
+def sampled_columns(S, omega):
+    """The columns of S with the r of their own entries."""
+    similar = S[:, omega] == 1
+    return np.where(similar, 1, -similar.sum() / (~similar).sum())
+
+
 def _symmetric(seed, m=8):
     A = np.random.default_rng(seed).normal(size=(m, m))
     return A + A.T
@@ -56,28 +62,35 @@ def test_products_with_S_are_those_of_the_whole_matrix(case):
     labels, S, B = case
     similar = SimilarityOfSets(labels)
     omega = np.array([3, 8, 20])
-    np.testing.assert_allclose(similar.columns(omega)[similar.ids], S[:, omega], atol=1e-12)
-    assert abs(S.sum()) < 1e-9
+    of_columns = sampled_columns(S, omega)
+    np.testing.assert_allclose(similar.columns(omega)[similar.ids], of_columns, atol=1e-12)
+    assert abs(of_columns.sum()) < 1e-9
     assert similar.objective(B) == pytest.approx(((6 * S - B.astype(float) @ B.T) ** 2).mean())
 
 
-def test_the_sampled_codes_do_not_raise_the_objective_on_their_columns(case):
-    labels, S, B = case
-    similar, omega = SimilarityOfSets(labels), np.array([1, 4, 9, 16, 25, 36])
+def test_each_sampled_bit_fits_what_the_bits_before_it_left(case):
+    """No flip of a sign brings b_k b_k' nearer to c S - the sum over l < k of b_l b_l', over the sampled columns."""
+    _, S, B = case
+    omega = np.array([1, 4, 9, 16, 25, 36])
     rest = np.setdiff1d(np.arange(40), omega)
-
-    def dense(sampled):
-        codes = B.astype(float)
-        codes[omega] = sampled
-        return ((6 * S[:, omega] - codes @ codes[omega].T) ** 2).sum()
-
     pull = S[np.ix_(rest, omega)].T @ B[rest]
-    after = update_sampled(B[omega], similar.columns(omega)[similar.ids[omega]], pull, gram(B[rest]))
-    assert dense(after) < dense(B[omega])
-    for i in range(6):  # the last bit of the sweep saw all others as they now are: no flip of it helps
-        other = after.copy()
-        other[i, 5] *= -1
-        assert dense(after) <= dense(other) + 1e-9
+    found = update_sampled(B[omega], S[np.ix_(omega, omega)], pull, gram(B[rest]))
+    codes = B.astype(float)
+    codes[omega] = found
+    for k in range(6):
+        residual = 6 * S[:, omega] - codes[:, :k] @ codes[omega, :k].T
+
+        def distance(bit, residual=residual, k=k):
+            column = codes[:, k].copy()
+            column[omega] = bit
+            apart = residual - np.outer(column, bit)
+            apart[omega, np.arange(6)] = 0  # b_i^2 is 1 whatever the bit
+            return (apart**2).sum()
+
+        least = distance(codes[omega, k])
+        assert least <= distance(B[omega, k].astype(float)) + 1e-9  # never worse than the bit before
+        for i in range(6):
+            assert least <= distance(np.where(np.arange(6) == i, -1, 1) * codes[omega, k]) + 1e-9
 
 
 def test_the_rest_in_closed_form_is_the_best_by_enumeration(case):
@@ -86,7 +99,7 @@ def test_the_rest_in_closed_form_is_the_best_by_enumeration(case):
     similar, omega = SimilarityOfSets(labels), np.array([0, 5, 7, 30])
     codes = update_rest(similar.columns(omega) @ B[omega], B, similar.ids)
     for i in range(40):
-        row, inner = S[i, omega], all_signs(6) @ B[omega].T.astype(float)  # (64, m)
+        row, inner = sampled_columns(S, omega)[i], all_signs(6) @ B[omega].T.astype(float)  # (64, m)
         costs = (np.abs(row) * np.abs(6 * np.sign(row) - inner)).sum(axis=1)
         mine = (np.abs(row) * np.abs(6 * np.sign(row) - codes[i].astype(float) @ B[omega].T)).sum()
         assert mine == pytest.approx(costs.min())

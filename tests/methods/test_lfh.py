@@ -6,7 +6,7 @@ import pytest
 from adsh.errors import InputError
 from adsh.labels import LabelSets
 from adsh.learn.similarity import SharedTags
-from adsh.methods import create
+from adsh.methods import create, load
 from adsh.methods.lfh import initial_factors, log_likelihood, maximize_bound, similarity_columns
 
 from .quality import mean_average_precision, similarity
@@ -71,13 +71,30 @@ def test_it_starts_from_principal_components_and_noise_beyond_them():
     assert np.isfinite(initial_factors(np.ones((5, 3), np.float32), 4, rng)).all()
 
 
-@pytest.mark.parametrize("name", ["lfh", "lfh_d"])
+@pytest.mark.parametrize("name", ["lfh", "lfh_d", "lfh_decay", "lfh_decay_d"])
 def test_digits(digits, name):
-    method = create(name, bits=12).fit(digits.database, digits.labels)
+    method = create(name, bits=12, hash_function="ridge").fit(digits.database, digits.labels)
     assert mean_average_precision(method, digits) >= 0.6
     objectives = [h["loss"] for h in method.history_]
     assert len(objectives) == 51
-    assert objectives[-1] < 0.9 * objectives[0]
+    if method.decay:  # the full steps of the published method fit the last columns alone
+        assert objectives[-1] < 0.9 * objectives[0]
+
+
+def test_the_published_method_takes_full_steps_and_the_other_shorter_ones():
+    assert create("lfh", bits=8).decay == 0
+    assert create("lfh_decay", bits=8).decay == 0.5
+
+
+def test_a_model_saved_with_a_decay_is_loaded_with_it(blobs, tmp_path):
+    """As `lfh` was, before `lfh_decay` had the name."""
+    method = create("lfh", bits=8, decay=0.5, hash_function="ridge").fit(*blobs)
+    method.save(tmp_path / "saved")
+    again = load(tmp_path / "saved")
+    assert (again.name, again.decay) == ("lfh", 0.5)
+    np.testing.assert_array_equal(again.database_codes_, method.database_codes_)
+    decayed = create("lfh_decay", bits=8, hash_function="ridge").fit(*blobs)
+    np.testing.assert_array_equal(again.database_codes_, decayed.database_codes_)
 
 
 @pytest.mark.parametrize("options", [{"rounds": 0}, {"variance": 0}, {"decay": -1}])

@@ -6,7 +6,7 @@ import pytest
 
 from adsh.methods import DEEP, METHODS, create
 
-OPTIONS = {"sdh": {"anchors": 40}, "cosdish": {"trees": 3}, "lfh": {"trees": 3}, "fasth": {"trees": 3}}
+OPTIONS = {"sdh": {"anchors": 40}, **{name: {"trees": 3} for name in ("cosdish", "lfh", "lfh_decay", "fasth")}}
 
 
 class RecordingCallback:

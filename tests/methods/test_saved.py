@@ -14,6 +14,7 @@ OPTIONS = {
     "sdh": {"anchors": 40, "rounds": 2},
     "cosdish": {"trees": 5, "rounds": 2},
     "lfh": {"hash_function": "ridge"},
+    "lfh_decay": {"hash_function": "ridge"},
     "fasth": {"trees": 5},
     "lin_v": {"rounds": 1},
     "lin_lin": {"rounds": 1},

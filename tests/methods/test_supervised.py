@@ -14,6 +14,7 @@ QUICK = {
     "sdh": {"anchors": 50},
     "cosdish": {"hash_function": "ridge"},
     "lfh": {"hash_function": "ridge"},
+    "lfh_decay": {"hash_function": "ridge"},
     "fasth": {"hash_function": "ridge"},
 }
 

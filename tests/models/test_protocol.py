@@ -19,7 +19,7 @@ MEMBERS = sorted(
         if not name.startswith("_")
     }
 )
-SMALL = {"fasth": {"hash_function": "ridge"}, "lfh": {"rounds": 2}, "sdh": {"anchors": 20}}
+SMALL = {"fasth": {"hash_function": "ridge"}, "lfh": {"rounds": 2}, "lfh_decay": {"rounds": 2}, "sdh": {"anchors": 20}}
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,8 @@ def command(
         str | None, typer.Option(help="The split into queries and database.  [default: the paper's for the data set]")
     ] = None,
     k: Annotated[
-        int | None, typer.Option("-k", help="The cut-off of MAP.  [default: 5000 with several labels per item]")
+        int | None,
+        typer.Option("-k", help="The cut-off of MAP.  [default: 5000 with several labels per item, none for coco]"),
     ] = None,
     tune: Annotated[
         bool, typer.Option("--tune", "--choose", help="First select options by a grid search on validation items.")

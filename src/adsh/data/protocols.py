@@ -11,7 +11,8 @@ images that are among both queries and database, under whatever names.
     54k       CIFAR-10   100 a class          -            the others (54,000)     500 a class, not in the database
     50k       CIFAR-10   the published test   -            the others (50,000)     500 a class of the database
     nuswide   NUS-WIDE   2,100                2,100        the others              10,500 of the database
-    coco      MS-COCO    5,000                -            the others              10,000 of the database
+    coco      MS-COCO    5,000 of the         -            all training images     10,000 of the database
+                         validation images                 (82,081)
     coco17    coco17     1,000                -            the others              5,000 of the database
     8-per-class  classes  8 a class           -            the others              -
     published anything   the published test   -            the others              -
@@ -192,7 +193,10 @@ def _nuswide(draw: _Draw) -> Split:
 
 
 def _coco(draw: _Draw) -> Split:
-    return draw.split(draw.items(5000), training=draw.sample_left(10_000))
+    draw.left = _test_part(draw)  # the validation images; those that are no query are in no part of the split
+    queries = draw.items(5000)
+    draw.left = np.arange(draw.dataset.test_from or 0)
+    return draw.split(queries, training=draw.sample_left(10_000))
 
 
 def _coco17(draw: _Draw) -> Split:

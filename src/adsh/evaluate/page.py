@@ -121,7 +121,7 @@ def _reading(evaluations: Sequence[Evaluation]) -> str:
     nothing = f" {upto}{most:,} queries have no relevant item at all and count 0." if most else ""
     return (
         '<p class="soft">Learned codes are few, so rankings are mostly ties. MAP is the expectation over all orders of '
-        "tied items; <i>stable</i> keeps database order, as most published figures do; the tie range is the worst and "
+        "tied items; <i>stable</i> keeps database order, as MATLAB's figures do; the tie range is the worst and "
         "the best order. <i>Codes as learned</i> is search in a labelled database. <i>Trained items</i> are coded like "
         "a query, but the model has seen them; <i>new items</i> it has not: that is search among items that nobody "
         "labelled, here each query among the others. <i>95 %</i> is the interval of MAP by bootstrap over the queries; "

@@ -13,9 +13,9 @@ Options = tuple[tuple[str, Any], ...]
 Record = dict[str, Any]  # what a cell gave: plain values that can be written as JSON
 
 _DISPLAY_NAMES = {
-    "adsh": "ADSH", "itq": "ITQ", "lsh": "LSH", "lin_lin": "Lin:Lin", "lin_v": "Lin:V", "lfh": "LFH", "fasth": "FastH",
-    "sdh": "SDH", "cosdish": "COSDISH", "dsh": "DSH", "dhn": "DHN", "dpsh": "DPSH", "dpsh_batch": "DPSH-batch",
-    "classifier": "classifier",
+    "adsh": "ADSH", "itq": "ITQ", "lsh": "LSH", "lin_lin": "Lin:Lin", "lin_v": "Lin:V", "lfh": "LFH",
+    "lfh_decay": "LFH-decay", "fasth": "FastH", "sdh": "SDH", "cosdish": "COSDISH", "dsh": "DSH", "dhn": "DHN",
+    "dpsh": "DPSH", "dpsh_batch": "DPSH-batch", "classifier": "classifier",
 }  # fmt: skip
 
 

@@ -12,7 +12,9 @@ from .cell import Cell
 from .paper import BITS
 
 FEATURE_NETWORKS = ("linear", "mlp")  # networks that take features, as methods without a network do
-TWO_STEP = ("fasth", "lfh", "lfh_d", "cosdish", "cosdish_d")  # learn codes first, then fit a hash function to them
+TWO_STEP = (  # learn codes first, then fit a hash function to them
+    "fasth", "lfh", "lfh_d", "lfh_decay", "lfh_decay_d", "cosdish", "cosdish_d",
+)  # fmt: skip
 
 _PROTOCOLS = {"cifar10": "paper", "nuswide": "nuswide", "coco": "coco", "coco17": "coco17"}
 _PROTOCOLS |= dict.fromkeys(("caltech101", "cub200", "cub200_boxes"), "8-per-class")

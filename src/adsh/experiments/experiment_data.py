@@ -18,6 +18,8 @@ from .experiment_config import FEATURE_NETWORKS, ExperimentConfig, protocol_of
 
 MULTI_LABEL_K = 5000  # the cut-off of MAP where items have several labels
 
+_MAP_OVER_ALL = ("coco",)  # protocols of several labels an item without a cut-off, as the authors' figures have it
+
 _MAX_PIXELS = 1024  # values of an image that still serve as its features
 _NUM_VALIDATION = 1000  # database items used for validation where the protocol has no validation set
 
@@ -43,7 +45,8 @@ class ExperimentData:
         self.labels: LabelSets = self.source.labels
         self.protocol = protocol_of(config)
         self.is_multi_label = bool((np.diff(self.labels.starts) > 1).any())
-        self.k = config.k or (min(MULTI_LABEL_K, len(self.labels)) if self.is_multi_label else None)
+        has_cutoff = self.is_multi_label and self.protocol not in _MAP_OVER_ALL
+        self.k = config.k or (min(MULTI_LABEL_K, len(self.labels)) if has_cutoff else None)
         self._splits: dict[int, Split] = {}
 
     def split(self, seed: int) -> Split:

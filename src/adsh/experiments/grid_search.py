@@ -19,7 +19,8 @@ Grid = dict[str, tuple[Any, ...]]
 GRIDS: dict[str, Grid] = {
     "lin_lin": {"penalty": (0.001, 0.01, 0.1)},
     "lin_v": {"penalty": (0.001, 0.01, 0.1)},
-    "lfh": {"decay": (0.1, 0.5, 1.0)},
+    "lfh": {"variance": (30.0, 300.0, 3000.0)},
+    "lfh_decay": {"decay": (0.1, 0.5, 1.0)},
     "sdh": {"hash_weight": (1e-6, 1e-5, 1e-4), "hash_penalty": (1e-3, 1e-2)},
     "cosdish": {"rounds": (5, 10, 20)},
     # as fractions of the learning rate that the method has without: some diverge at the preset's
@@ -33,7 +34,8 @@ STAGES: dict[str, Grid] = {
 }
 RATES: dict[str, Grid] = {"paper": {"lr": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)}}  # of a preset: the paper's own range
 
-_MAX_EXTENSIONS = 4  # learning rates beyond the end of the grid
+_OPEN_ENDED = ("lr", "penalty", "variance")  # where an end of the grid is best, values beyond it are tried
+_MAX_EXTENSIONS = 4  # of these values
 _TUNING_SEEDS = 3  # of methods with a network: their figures vary most from seed to seed
 
 RunCells = Callable[[Sequence[Cell]], None]  # runs those of the cells that have no record
@@ -129,6 +131,7 @@ class _Search:
         self._bounded = config.preset in RATES and _base(method) == "adsh"
         self._rate = rate_of(method, config, network) if is_deep and not self._bounded else 1.0
         self._store, self._seen = store, dict[Options, None]()
+        self._grid: Grid = {}
         self._candidates: list[Options] = []
         self.best: Options | None = None
 
@@ -139,7 +142,7 @@ class _Search:
 
     def start(self, stage: int) -> None:
         """Make the candidates of a stage: every combination of its grid, with the options selected before."""
-        grid = dict(self.grids[stage])
+        self._grid = grid = dict(self.grids[stage])
         if "lr" in grid:
             grid["lr"] = tuple(float(f"{fraction * self._rate:.3g}") for fraction in grid["lr"])
         base = self._template.options if self.best is None else self.best
@@ -147,16 +150,17 @@ class _Search:
         self._candidates = [_merge(base, options) for options in combinations]
 
     def extend(self) -> list[Cell]:
-        """Add a learning rate if the best so far is an end of the grid, and return its trials."""
-        rates = sorted({rate for options in self._candidates if (rate := dict(options).get("lr")) is not None})
-        if len(rates) < 2 or self._bounded:
+        """Add a value if the best so far is an end of an open-ended grid, and return its trials."""
+        name = next((option for option in _OPEN_ENDED if option in self._grid), None)
+        if name is None or self._bounded:
             return []
-        scores = {dict(options)["lr"]: score for options, score in self._scores().items()}
-        best = max(scores, key=lambda rate: scores[rate], default=None)
-        if best not in (rates[0], rates[-1]):
+        tried = sorted({dict(options)[name] for options in self._candidates})
+        scores = {dict(options)[name]: score for options, score in self._scores().items()}
+        best = max(scores, key=lambda value: scores[value], default=None)
+        if best not in (tried[0], tried[-1]):
             return []
-        step = rates[0] / rates[1] if best == rates[0] else rates[-1] / rates[-2]
-        added = _merge(self._candidates[0], {"lr": float(f"{best * step:.3g}")})
+        step = tried[0] / tried[1] if best == tried[0] else tried[-1] / tried[-2]
+        added = _merge(self._candidates[0], {name: float(f"{best * step:.3g}")})
         self._candidates.append(added)
         return self._trials_of(added)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
-from ..config import recipe
+from ..config import POSTERIOR, recipe
 from ..methods import DEEP, create
 from .experiment_config import ExperimentConfig
 
@@ -31,13 +31,14 @@ def total_iterations(config: ExperimentConfig, method: str, points: int, databas
         The number of outer iterations.
     """
     preset = recipe(config.preset, config.network)
-    outer = config.outer or preset.outer
+    ours = recipe(config.preset, config.network, fits=POSTERIOR, points=database)  # the head of ADSH on features
+    outer = config.outer or ours.outer
     own: int | None = _own_values(method).get("outer")
     if method == "adsh":
         return outer
     if own is not None:
         return max(1, round(own * min(1, outer / preset.outer)))
-    drawn = [preset.inner * min(preset.samples, count) for count in (database, points)]
+    drawn = [values.inner * min(values.samples, count) for values, count in ((ours, database), (preset, points))]
     return max(outer, ceil(outer * drawn[0] / drawn[1]))
 
 

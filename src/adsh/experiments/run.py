@@ -16,7 +16,7 @@ from ..utils.earlier_names import accepts_earlier
 from ..utils.files import check_writable
 from .cell import Cell
 from .experiment_config import ExperimentConfig
-from .grid_search import RunCells, select_options
+from .grid_search import RunCells, describe_tuning, select_options
 from .output import write_experiment, write_file
 from .page import page
 from .provenance import check_same_data, describe_data
@@ -32,6 +32,7 @@ EXPERIMENTS = {  # name -> module in figures/: the paper's first, then ours
 }  # fmt: skip
 PAGE, CHOICES = "index.html", "choices.json"
 
+_SAY_TUNING = ("table1", "table2", "networks")  # how the options of each method were selected
 _NOT_TUNED = ("hyper", "cases", "scale", "new-items", "classes")  # these do not compare methods by MAP or by time
 _NEEDED_BYTES = 20_000_000
 
@@ -182,7 +183,7 @@ def _render(
     Returns:
         The files of each experiment, and the HTML page if there is one.
     """
-    plans = _plan(names, replace(config, methods=()))
+    plans, summary = _plan(names, replace(config, methods=())), list[dict[str, Any]]()
     if tune:
         plans, summary = _tune(plans, config, store, _run_nothing)
         if summary:
@@ -191,6 +192,8 @@ def _render(
     renderings: dict[str, Rendering] = {}
     for name, cells in plans.items():
         results = list(store.results(cells))
+        if tune and name in _SAY_TUNING:
+            results = [(cell, record | {"tuned": describe_tuning(cell, summary)}) for cell, record in results]
         if results:
             renderings[name] = experiment(name).render(config, results)
             records = [record for _, record in results]

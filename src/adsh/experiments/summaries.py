@@ -1,15 +1,14 @@
-"""Summaries of results: means and standard deviations over seeds, and tables of MAP next to the paper's."""
+"""Summaries of results: means and standard deviations over seeds, and how tables write them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .cell import Cell, Record
 from .rendering import Results
-from .tables import Best, Table
 
 Curve = tuple[list[float], list[float]]
 
@@ -125,76 +124,3 @@ def mean_curves(results: Results, lengths: Iterable[int], x: str, y: str) -> dic
             xs, ys = ([mean(point) for point in zip(*(r[key] for r in records), strict=True)] for key in (x, y))
             curves[bits][name] = (xs, ys)
     return curves
-
-
-def map_table(name: str, title: str, results: Results, lengths: Iterable[int], notes: Sequence[str] = ()) -> Table:
-    """Return a table of MAP by method and code length, the best in bold, with the paper's values if there are any.
-
-    Args:
-        name: The name of the table.
-        title: Its title.
-        results: The results.
-        lengths: The code lengths.
-        notes: Sentences below the table, after those on seeds and on the rank of ADSH.
-
-    Returns:
-        The table.
-    """
-    lengths = list(lengths)
-    groups = group_by_label(results)
-    has_new = have_new_items(results)
-    has_paper = any(record["paper"] is not None for _, record in results)
-    scores = {(row, b): values(group, "map_expected", bits=b) for row, group in groups.items() for b in lengths}
-    best = {b: max((mean(scores[row, b]) for row in groups if scores[row, b]), default=None) for b in lengths}
-    rows = []
-    for row, group in groups.items():
-        cells = [row]
-        for bits in lengths:
-            numbers = scores[row, bits]
-            text = format_mean(numbers)
-            cells.append(Best(text) if numbers and mean(numbers) == best[bits] else text)
-            cells += [format_mean(values(group, "map_new", bits=bits))] * has_new
-            if has_paper:
-                printed = next(iter(values(group, "paper", bits=bits)), None)
-                cells += _compare(numbers, printed)
-        rows.append(cells)
-    more = ["new"] * has_new + ["paper", "diff."] * has_paper
-    headings = ["method", *(text for bits in lengths for text in (f"{bits} bits", *more))]
-    has_adsh = any(cell.method == "adsh" for cell, _ in results) and len(groups) > 1
-    rank = [describe_rank(scores, lengths)] if has_adsh else []
-    new = [NEW_ITEMS] * has_new
-    return Table(name, title, headings, rows, [describe_seeds(results), *rank, *notes, *new])
-
-
-def describe_rank(scores: Mapping[tuple[str, int], Sequence[float]], lengths: Sequence[int]) -> str:
-    """Say at which code lengths ADSH is first, and which method is ahead at the others.
-
-    Args:
-        scores: MAP for each seed, by row of the table and code length.
-        lengths: The code lengths.
-
-    Returns:
-        One sentence.
-    """
-    ahead, not_compared = [], []
-    for bits in lengths:
-        means = {row: mean(numbers) for (row, length), numbers in scores.items() if length == bits and numbers}
-        ours = [row for row in means if row.startswith("ADSH")]
-        if not ours or len(means) == len(ours):
-            not_compared.append(f"{bits}")
-            continue
-        best = max(means, key=lambda row: means[row])
-        if best not in ours:
-            lead = means[best] - max(means[row] for row in ours)
-            ahead.append(f"{best} by {format_score(lead)} at {bits} bits")
-    if len(not_compared) == len(lengths):
-        return "ADSH is not compared yet."
-    rank = f"not first in every column; ahead of it: {', '.join(ahead)}" if ahead else "first in every column"
-    return f"ADSH is {rank}" + (f"; {', '.join(not_compared)} bits are not compared yet." if not_compared else ".")
-
-
-def _compare(numbers: Sequence[float], printed: float | None) -> list[str]:
-    """Return the paper's value, and the difference to it."""
-    if printed is None:
-        return [MISSING, MISSING]
-    return [format_score(printed), format_difference(mean(numbers), printed) if numbers else MISSING]

@@ -18,7 +18,8 @@ DEEP = (
     "dsh", "dsh_d", "dhn", "dhn_d", "dpsh", "dpsh_d", "dpsh_batch", "dpsh_batch_d", "classifier", "classifier_d",
 )  # fmt: skip  # with a network
 METHODS = (
-    "lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d", "lin_v", "lin_lin", "fasth", *DEEP,
+    "lsh", "itq", "sdh", "sdh_d", "cosdish", "cosdish_d", "lfh", "lfh_d", "lfh_decay",
+    "lfh_decay_d", "lin_v", "lin_lin", "fasth", *DEEP,
 )  # fmt: skip
 
 

@@ -1,13 +1,14 @@
 """`cosdish`, `cosdish_d`: column-sampling discrete supervised hashing (Kang, Li and Zhou, 2016).
 
-    S      (n, n) 1 for similar points and -r for others, so that its entries sum to 0; never in memory
+    S      (n, n) 1 for similar points and -r for others; never in memory
+    r      similar / dissimilar pairs of the sampled columns, so that their entries sum to 0
     B      (n, c) the codes, +1/-1, of small |c S - B B'|^2
     Omega  the sampled columns of S in a round; the other points are the rest
 
-A round alternates two steps. The sampled codes are updated bit by bit, each a binary quadratic program
-(`solvers.binary_quadratic`) whose solution never raises |c S - B B'|^2 over the sampled columns. The other codes have a
-closed form, sign(S B_Omega), the codes whose inner products agree most with S; ties keep the old bit. The second step
-may raise the objective, and a round reads only a few columns, so the codes of the best round are returned.
+A round alternates two steps. The sampled codes are updated bit by bit: bit k fits what the bits before it left of
+c S over the sampled columns, a binary quadratic program (`solvers.binary_quadratic`). The other codes have a closed
+form, sign(S B_Omega), the codes whose inner products agree most with S; ties keep the old bit. Either step may raise
+|c S - B B'|^2, and a round reads only a few columns, so the codes of the best round are returned.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class SimilarityOfSets:
         self.ids, self.count = labels.ids.astype(np.int64), labels.set_count
         self._shared = SharedTags(labels, labels)
         self._sets = np.arange(self.count)
-        sizes = labels.sizes.astype(np.float64)
+        self._sizes = sizes = labels.sizes.astype(np.float64)
         pairs, n = float(sizes @ self.similar(sizes[:, None])[:, 0]), len(labels)
         self.ratio = pairs / (n * n - pairs)
         self._squares = pairs + self.ratio**2 * (n * n - pairs)  # |S|^2
@@ -87,9 +88,12 @@ class SimilarityOfSets:
         return self._shared.sum_columns(self._sets, sums)
 
     def columns(self, omega: NDArray[np.int64]) -> Doubles:
-        """Return (K, m) the columns of S for these points, with one row per label set."""
+        """Return (K, m) the columns of S for these points, with one row per label set and the r of these columns."""
         shared = self._shared.sum_rows(self.ids[omega], np.eye(len(omega)))
-        block: Doubles = (1 + self.ratio) * shared - self.ratio
+        pairs = float((self._sizes @ shared).sum())
+        dissimilar = len(self.ids) * len(omega) - pairs
+        ratio = pairs / dissimilar if dissimilar else 0.0
+        block: Doubles = (1 + ratio) * shared - ratio
         return block
 
     def sums(self, B: Signs) -> Doubles:
@@ -129,10 +133,11 @@ def run_round(similar: SimilarityOfSets, B: Signs, omega: NDArray[np.int64], alt
 
 
 def update_sampled(B: Signs, S: Doubles, pull: Doubles, gram_of_rest: Doubles) -> Signs:
-    """Lower |c S - B B'|^2 over the sampled columns, bit by bit.
+    """Fit each bit of the sampled codes to what the bits before it left of c S over the sampled columns.
 
-    With the other bits fixed, a bit b should raise b'R b + p'b. One more sign, fixed at +1, makes p a row and a column
-    of the matrix.
+    With R the rest of c S among the sampled points and p the pull of the others, bit b should raise b'R b + p'b. One
+    more sign, fixed at +1, makes p a row and a column of the matrix. Later bits, still those of the last alternation,
+    do not count.
 
     Args:
         B: (m, c) the sampled codes before.
@@ -145,10 +150,10 @@ def update_sampled(B: Signs, S: Doubles, pull: Doubles, gram_of_rest: Doubles) -
     """
     codes, bits = B.astype(np.float64), B.shape[1]
     for k in range(bits):
-        others = np.delete(codes, k, axis=1)
+        before = codes[:, :k]
         A = np.zeros((len(codes) + 1, len(codes) + 1))
-        A[1:, 1:] = bits * S - others @ others.T
-        A[0, 1:] = A[1:, 0] = (bits * pull[:, k] - others @ np.delete(gram_of_rest[:, k], k)) / 2
+        A[1:, 1:] = bits * S - before @ before.T
+        A[0, 1:] = A[1:, 0] = (bits * pull[:, k] - before @ gram_of_rest[:k, k]) / 2
         signs = maximize_signs(A, np.concatenate([[1.0], codes[:, k]]))
         codes[:, k] = signs[1:] * signs[0]
     return codes.astype(np.int8)

@@ -6,8 +6,8 @@
 
 In a round, c columns are sampled and every other row moves, given the sampled rows U_s, to the maximum of a quadratic
 lower bound of the log-likelihood (the logistic's curvature is at most 1/4): H = -U_s'U_s / 8 - (c / beta) I. So no
-round lowers the likelihood of the sampled columns. Full steps fit the last sample at the cost of all others, and the
-likelihood of all pairs never converges: here a row takes 1 / (1 + decay t) of the step in round t, which still rises.
+round lowers the likelihood of the sampled columns. These full steps, the published ones, fit the last sample at the
+cost of all others, and the likelihood of all pairs never converges: `lfh_decay` shortens them.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class LFH(TwoStep):
         bits: Code length.
         rounds: How often columns are sampled.
         variance: beta, the variance of the prior.
-        decay: How fast the steps shrink; 0 takes full steps.
+        decay: A row takes 1 / (1 + decay t) of the step in round t; 0, full steps, is the published method.
         **shared: As of `TwoStep`.
     """
 
     name = "lfh"
 
     def __init__(
-        self, bits: int, *, rounds: int = 50, variance: float = 30.0, decay: float = 0.5, **shared: Any
+        self, bits: int, *, rounds: int = 50, variance: float = 30.0, decay: float = 0.0, **shared: Any
     ) -> None:
         super().__init__(bits, **shared)
         self.rounds, self.variance, self.decay = rounds, variance, decay

@@ -35,17 +35,16 @@ class LinV(LinearBits):
     """
 
     name = "lin_v"
-    default_block = 8000
     needs_full_database = True
 
     def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
         assert labels is not None
         mean, scale = moments(X)
         pairs, ids = SharedTags(labels, labels), labels.ids.astype(np.int64)
-        counts = labels.sizes.astype(np.float64)
+        counts, size = labels.sizes.astype(np.float64), self._block_size(X)
 
         def draw() -> tuple[Floats, NDArray[np.bool_]]:
-            chosen = rng.choice(len(X), min(self.block, len(X)), replace=False)
+            chosen = rng.choice(len(X), size, replace=False)
             return standardize(X[chosen], mean, scale), pairs.sum_rows(ids[chosen], np.eye(len(chosen))).T > 0
 
         W = np.zeros((X.shape[1] + 1, self.bits), dtype=np.float32)

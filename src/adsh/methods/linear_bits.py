@@ -21,13 +21,13 @@ class LinearBits(FeatureMethod):
     Args:
         bits: Code length.
         rounds: How often all bits are updated.
-        block: Points drawn for an update; each method has its default.
+        block: Points drawn for an update; None for what `_block_size` says.
         alternations: How often an update alternates between the two sides of a bit.
         penalty: The weight of |w|^2.
         **shared: As of `FeatureMethod`, without `use_full_database`.
     """
 
-    default_block: ClassVar[int]
+    default_block: ClassVar[int] = 8000
     needs_full_database: ClassVar[bool] = False
 
     def __init__(
@@ -41,8 +41,7 @@ class LinearBits(FeatureMethod):
         **shared: Any,
     ) -> None:
         super().__init__(bits, **shared, use_full_database=self.needs_full_database)
-        self.rounds, self.alternations, self.penalty = rounds, alternations, penalty
-        self.block = self.default_block if block is None else block
+        self.rounds, self.block, self.alternations, self.penalty = rounds, block, alternations, penalty
 
     @property
     def learns_whole(self) -> bool:
@@ -50,9 +49,15 @@ class LinearBits(FeatureMethod):
         return self.needs_full_database
 
     def _check(self, points: int, width: int) -> None:
-        for option in ("rounds", "block", "alternations"):
-            check_count(getattr(self, option), option)
+        check_count(self.rounds, "rounds")
+        check_count(self.alternations, "alternations")
         check_penalty(self.penalty, "penalty")
+        if self.block is not None:
+            check_count(self.block, "block")
+
+    def _block_size(self, X: Floats) -> int:
+        """Return how many of these points an update draws."""
+        return min(len(X), self.block or self.default_block)
 
 
 def fit_linear_bit(Z: Floats, M: Floats, bit: Floats, w: Floats, penalty: float) -> Floats:

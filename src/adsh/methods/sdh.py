@@ -3,8 +3,8 @@
     Y    (n, L) the points' labels, multi-hot; never in memory, since a label set stands for all its points
     B    (n, c) the codes, +1/-1
     W    (c, L) a linear classifier of codes
-    Phi  (n, a) radial basis functions of the distances from the points to a anchors
-    P    (a, c) the hash function: sign(Phi P)
+    Phi  (n, a + 1) radial basis functions of the distances from the points to a anchors, and a column of ones
+    P    (a + 1, c) the hash function: sign(Phi P)
 
     min over B, W and P of |Y - B W|^2 + lambda |W|^2 + nu (|B - Phi P|^2 + delta |P|^2)
 
@@ -78,8 +78,8 @@ class SDH(FeatureMethod):
     def _learn_codes(self, X: Floats, labels: LabelSets | None, rng: np.random.Generator) -> Signs:
         assert labels is not None
         anchors = Anchors.among(X[np.sort(rng.choice(len(X), self.anchors, replace=False))], X)
-        Phi = anchors.features(X)
-        gram = product(Phi, Phi)  # (a, a)
+        Phi = np.concatenate([anchors.features(X), np.ones((len(X), 1), dtype=np.float32)], axis=1)
+        gram = product(Phi, Phi)  # (a + 1, a + 1)
         hot = tags_of_sets(labels)
         B = signs_of(rng.standard_normal((len(X), self.bits), dtype=np.float32))
         for _ in range(self.rounds):
@@ -87,7 +87,8 @@ class SDH(FeatureMethod):
             W = self._classify(B, labels, hot)
             B = minimize_codes(B, self.hash_weight * fitted + (hot @ W.T)[labels.ids], W @ W.T, self.sweeps)
             self._record(self._objective(B, W, P, fitted, labels, hot))
-        self._kernel = Kernel(anchors, self._project(Phi, gram, B)[0])
+        P, _ = self._project(Phi, gram, B)
+        self._kernel = Kernel(anchors, P[:-1], P[-1])
         return B
 
     def _learn_hash(self, X: Floats, codes: Signs) -> Kernel:
@@ -97,12 +98,12 @@ class SDH(FeatureMethod):
         """Return P of least |B - Phi P|^2 + delta |P|^2, and Phi P.
 
         Args:
-            Phi: (n, a) features by anchors.
-            gram: (a, a) Phi'Phi.
+            Phi: (n, a + 1) features by anchors, and ones.
+            gram: (a + 1, a + 1) Phi'Phi.
             B: (n, c) the codes.
 
         Returns:
-            (a, c) P, and (n, c) Phi P.
+            (a + 1, c) P, and (n, c) Phi P.
         """
         P = solve_ridge(gram, product(Phi, B), self.hash_penalty)
         return P, Phi @ P.astype(np.float32)
@@ -126,7 +127,7 @@ class SDH(FeatureMethod):
         Args:
             B: (n, c) the codes.
             W: (c, L) the classifier.
-            P: (a, c) the hash function.
+            P: (a + 1, c) the hash function.
             fitted: (n, c) Phi P.
             labels: Of the points.
             hot: As for `_classify`.

@@ -193,9 +193,10 @@ class ADSH(DeepHash):
     def code_for(self, labels: Any) -> Codes:
         """Return (n, bytes) codes for new labelled items, without their images.
 
-        A label set of the database gets its most frequent code. A new one gets the fixed point of eq. (9): the code
-        that training would converge to, near those that share its labels and far from the others. A label that the
-        database does not have is similar to nothing.
+        A label set of the database gets the code that most of its items have; eq. (9) is not solved again, so it is no
+        fixed point where training had not converged. A new one gets the fixed point of eq. (9): the code that training
+        would converge to, near those that share its labels and far from the others. A label that the database does not
+        have is similar to nothing.
         """
         self._check_fitted()
         if self._new_labels is None:

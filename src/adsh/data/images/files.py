@@ -96,6 +96,7 @@ def without_missing(dataset: ImageFiles, shown: int = 3) -> ImageFiles:
         None if dataset.labels is None else dataset.labels.take(at),
         classes=dataset.classes,
         name=dataset.name,
+        test_from=None if dataset.test_from is None else int(exists[: dataset.test_from].sum()),
     )
     remaining.missing = missing
     return remaining

@@ -3,7 +3,8 @@
     annotations/instances_train2014.json   (and any other instances_PART.json of the same year)
     train2014/COCO_train2014_000000000009.jpg, or images/train2014/…
 
-An image's labels are the categories of its annotations; images without any annotation are left out.
+An image's labels are the categories of its annotations; images without any annotation are left out. The images of the
+training part come first, and those of the validation part are the published test part.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def open_coco(root: Path) -> ImageFiles:
     keys: list[str] = []
     rows: list[Any] = []
     categories: dict[int, str] = {}
+    sizes: list[int] = []
     for file in files:
         images, pairs, file_categories = _read(file)
         if categories and file_categories != categories:
@@ -58,11 +60,14 @@ def open_coco(root: Path) -> ImageFiles:
         names = list(images.values())
         keys += [part + names[i] for i in used.tolist()]
         rows.append(hot[used])
+        sizes.append(len(used))
     if not keys:
         raise InputError(f"{root}: no image has an annotation: get the annotations again")
     classes = [categories[number] for number in sorted(categories)]
     labels = LabelSets.of(np.concatenate(rows)).with_names(classes)
-    return without_missing(ImageFiles(base, keys, labels, classes=classes, name="coco"))
+    is_split = [re.sub(r"\d", "", file.stem) for file in files] == ["instances_train", "instances_val"]
+    test_from = sizes[0] if is_split else None
+    return without_missing(ImageFiles(base, keys, labels, classes=classes, name="coco", test_from=test_from))
 
 
 def _read(file: Path) -> tuple[dict[int, str], list[tuple[int, int]], dict[int, str]]:

@@ -53,11 +53,9 @@ def is_cub200(path: Path) -> bool:
 def open_cub200(root: Path) -> ImageFiles:
     """Open the images, those of the published test part last; missing files are left out with a warning."""
     folder, keys, labels, test_from = _listed(root)
-    dataset = ImageFiles(folder / "images", keys, labels, classes=_names(labels), name="cub200", test_from=test_from)
-    found = without_missing(dataset)
-    if found is not dataset and test_from is not None:
-        found.test_from = test_from - sum(key in set(found.missing) for key in keys[:test_from])
-    return found
+    return without_missing(
+        ImageFiles(folder / "images", keys, labels, classes=_names(labels), name="cub200", test_from=test_from)
+    )
 
 
 def open_cub200_boxes(root: Path) -> CroppedImages:

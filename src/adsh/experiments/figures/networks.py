@@ -7,9 +7,9 @@ from typing import Any
 
 from ..cell import Cell
 from ..experiment_config import FEATURE_NETWORKS, ExperimentConfig
+from ..map_table import map_table
 from ..paper import BITS, NETWORKS
 from ..rendering import Rendering, Results
-from ..summaries import map_table
 
 TITLE = "MAP with the networks of their papers, and with the common one"
 OWN_NETWORKS = {"dhn": "alexnet", "dsh": "dsh_net"}

@@ -1,4 +1,8 @@
-"""Training time against the number of training points; and MAP against training time, with the -D variants."""
+"""Training time: seconds to reach a MAP, whole trainings by the number of points, and five iterations of each.
+
+A whole training is what the tables have: as many items as ADSH sees for DSH and DHN, 150 epochs for DPSH. Shorter ones,
+by the same factor for all, are complete as well, with a schedule of their own.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from .. import drawing
 from ..cell import Cell, Record
 from ..experiment_config import ExperimentConfig
 from ..experiment_data import ExperimentData, open_data
+from ..iterations import total_iterations
 from ..measure import build_model, code_version, describe_cell, train, training_seconds
 from ..rendering import Rendering, Results
 from ..summaries import MISSING, describe_seeds, format_score, label, mean
@@ -18,30 +23,33 @@ from ..tables import Table
 TITLE = "Training time"
 METHODS = ("adsh", "dsh", "dhn", "dpsh")
 FULL_DATABASE_METHODS = ("dsh_d", "dhn_d", "dpsh_d")
+TARGETS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)  # MAP whose first reaching is timed
 
-_FRACTIONS = (0.25, 0.5, 1.0)  # of the iterations, after which MAP is measured
+_SHARES = {"an eighth": 0.125, "a quarter": 0.25, "half": 0.5, "whole": 1.0}  # of a training
 _MAX_TIMED = 5  # iterations timed at each size: each takes as long as the next
 
 SecondsBySize = dict[str, dict[int, float]]  # method -> training points -> seconds
-ScoreByTime = dict[str, dict[int, tuple[float, float]]]  # method -> iterations -> (seconds, MAP)
+ScoreByTime = dict[str, dict[str, tuple[float, float]]]  # method -> share of a training -> (seconds, MAP)
 
 
 def cells(config: ExperimentConfig) -> list[Cell]:
-    """Return each method at each size, and each method after a quarter, a half and all of its iterations."""
+    """Return trainings of each method, whole and shorter, then whole ones and five iterations at each size."""
     bits = config.bits[0]
     names = config.select((*METHODS, *FULL_DATABASE_METHODS))
     planned = []
     for seed in config.seeds:
+        for name in names:
+            planned += [_with_iterations(config.cell(name, bits, seed), outer) for outer in _iterations(config, name)]
         for points in sizes(config):
             for name in (name for name in names if name in METHODS):
                 options = {"outer": timed_iterations(config), **_epoch_options(name, points)}
-                planned.append(replace(config.cell(name, bits, seed, points, **options), measure="timed"))
-        planned += [config.cell(name, bits, seed, outer=outer) for name in names for outer in _iterations(config)]
+                whole, few = (config.cell(name, bits, seed, points, **given) for given in ({}, options))
+                planned += [replace(cell, measure="timed") for cell in (whole, few)]
     return planned
 
 
 def measure(cell: Cell, data: ExperimentData) -> Record:
-    """Return the training time without MAP, which says nothing after so few iterations."""
+    """Return the training time without MAP: with fewer points, the database is another."""
     model = build_model(cell, data)
     training = train(cell, data, model)
     unknown = dict.fromkeys(("map_expected", "map_stable", "map_network", "paper"))
@@ -51,7 +59,7 @@ def measure(cell: Cell, data: ExperimentData) -> Record:
 
 def timed_iterations(config: ExperimentConfig) -> int:
     """Return how many iterations are timed at each size."""
-    return min(_all_iterations(config), _MAX_TIMED)
+    return min(config.outer or recipe(config.preset, config.network).outer, _MAX_TIMED)
 
 
 def sizes(config: ExperimentConfig) -> list[int]:
@@ -65,66 +73,112 @@ def _epoch_options(method: str, points: int) -> dict[str, int]:
     return {} if method == "adsh" else {"samples": points, "inner": 1}
 
 
-def _all_iterations(config: ExperimentConfig) -> int:
-    return config.outer or recipe(config.preset, config.network).outer
+def _iterations(config: ExperimentConfig, method: str) -> dict[int | None, str]:
+    """Return the outer iterations of each shorter training of a method, and which share of the whole one it is.
+
+    None stands for the whole training, which is the cell of the tables.
+    """
+    split = open_data(config).split(config.seeds[0])
+    is_sampled = len(split.training) > 0 and method in METHODS and method != "adsh"
+    points = len(split.training if is_sampled else split.database)
+    whole = total_iterations(config, method, points, len(split.database))
+    found: dict[int | None, str] = {}
+    for name, share in _SHARES.items():
+        outer = max(1, round(whole * share))
+        outer += outer == config.outer  # which stands for the whole training
+        found |= {outer: name} if outer < whole else {}
+    return found | {None: "whole"}
 
 
-def _iterations(config: ExperimentConfig) -> list[int]:
-    """Return the numbers of iterations after which MAP is measured."""
-    return sorted({max(1, round(_all_iterations(config) * fraction)) for fraction in _FRACTIONS})
+def _with_iterations(cell: Cell, outer: int | None) -> Cell:
+    return (
+        cell if outer is None else replace(cell, options=tuple(sorted({**dict(cell.options), "outer": outer}.items())))
+    )
 
 
 def render(config: ExperimentConfig, results: Results) -> Rendering:
-    """Return the training time by the number of training points, and MAP by the training time."""
-    timed = [(cell, record) for cell, record in results if cell.points is not None]
-    by_size = _seconds_by_size(timed)
+    """Return the seconds to reach a MAP, the time of whole trainings, and that of five iterations."""
+    sized = [(cell, record) for cell, record in results if cell.points is not None]
+    few = [pair for pair in sized if pair[0].option("samples") or pair[0].option("outer") == timed_iterations(config)]
+    whole = [pair for pair in sized if pair not in few]
     complete = [(cell, record) for cell, record in results if cell.points is None]
-    by_time = _score_by_time(complete, "map_expected")
+    by_time = _score_by_time(config, complete, "map_expected")
+    by_size = {"whole": _seconds_by_size(whole), "few": _seconds_by_size(few)}
     panels: list[drawing.Panel] = [
-        ("(a) by training points", by_size, "training points", "seconds", "xy"),
+        ("(a) whole trainings", by_size["whole"], "training points", "seconds", "xy"),
         ("(b) MAP reached", {name: dict(sorted(runs.values())) for name, runs in by_time.items()}, "seconds", "MAP",
          "x"),
     ]  # fmt: skip
-    caption = "Training time: (a) against the number of training points, (b) with the MAP reached in it."
-    of_new = {f"{name}, new items": runs for name, runs in _score_by_time(complete, "map_new").items()}
-    tables = [_size_table(config, timed, by_size), _score_table(config, by_time | of_new)]
-    return Rendering(tables, {"time": (caption, drawing.side_by_side(panels))})
+    caption = "Training time: (a) of whole trainings, by the number of training points, (b) with the MAP reached in it."
+    of_new = {f"{name}, new items": runs for name, runs in _score_by_time(config, complete, "map_new").items()}
+    bits, seeds = config.bits[0], describe_seeds(complete)
+    title = f"Time of whole trainings by the number of training points, {bits} bits"
+    short = f"Time of {timed_iterations(config)} iterations by the number of training points, {bits} bits"
+    tables = [
+        _target_table(f"Seconds of training to a MAP, {bits} bits", by_time, seeds),
+        _size_table("time-whole", title, whole, by_size["whole"], (
+            "A whole training of DSH and DHN sees as many items as ADSH's, one of DPSH is its authors' 150 epochs.",
+        )),
+        _score_table(by_time | of_new),
+        _size_table("time", short, few, by_size["few"], (
+            "Each iteration takes as long as the next. The baselines see every training point in each of theirs, as in "
+            "their papers; ADSH a sample of constant size, or all points where they are fewer: then all see equally "
+            "many.",
+        )),
+    ]  # fmt: skip
+    return Rendering([table for table in tables if table.rows], {"time": (caption, drawing.side_by_side(panels))})
 
 
-def _size_table(config: ExperimentConfig, timed: Results, by_size: SecondsBySize) -> Table:
+def _target_table(title: str, by_time: ScoreByTime, seeds: str) -> Table:
+    """Return the table of the seconds that the shortest training to a MAP takes.
+
+    Args:
+        title: The title.
+        by_time: The seconds and MAP of each training.
+        seeds: Over which seeds they are averaged.
+
+    Returns:
+        The table, with the targets that any method reaches.
+    """
+    best = max((score for runs in by_time.values() for _, score in runs.values()), default=0.0)
+    targets = [target for target in TARGETS if target <= best]
+    rows = []
+    for name, runs in by_time.items():
+        reached = [min((s for s, score in runs.values() if score >= target), default=None) for target in targets]
+        rows.append([name, *("not reached" if seconds is None else f"{seconds:,.1f} s" for seconds in reached)])
+    note = f"Of trainings of {', '.join(_SHARES)} length, each with its own schedule, the shortest that reaches it."
+    return Table("time-to-map", title, ["method", *(f"{target:.2f}"[1:] for target in targets)], rows, [seeds, note])
+
+
+def _size_table(name: str, title: str, timed: Results, by_size: SecondsBySize, notes: tuple[str, ...]) -> Table:
     """Return the table of training time by the number of training points.
 
     Args:
-        config: The configuration of the experiment.
+        name: The name of the table.
+        title: Its title.
         timed: The results it is made of.
         by_size: Their mean seconds.
+        notes: Sentences below it.
 
     Returns:
         The table.
     """
     points = sorted({n for seconds in by_size.values() for n in seconds})
     rows = [
-        [name, *(f"{seconds[n]:,.1f} s" if n in seconds else MISSING for n in points)]
-        for name, seconds in by_size.items()
+        [method, *(f"{seconds[n]:,.1f} s" if n in seconds else MISSING for n in points)]
+        for method, seconds in by_size.items()
     ]
-    notes = [
-        describe_seeds(timed), describe_rank(by_size, points),
-        "Each iteration takes as long as the next. The baselines see every training point in each of theirs, as in "
-        "their papers; ADSH a sample of constant size, or all points where they are fewer: then all see equally many.",
-    ]  # fmt: skip
-    title = f"Time of {timed_iterations(config)} iterations by the number of training points, {config.bits[0]} bits"
-    return Table("time", title, ["method", *(f"{n:,}" for n in points)], rows, notes)
+    notes = (describe_seeds(timed), describe_rank(by_size, points), *notes)
+    return Table(name, title, ["method", *(f"{n:,}" for n in points)], rows, list(notes))
 
 
-def _score_table(config: ExperimentConfig, by_time: ScoreByTime) -> Table:
-    """Return the table of MAP and training time by the number of iterations."""
-    iterations = _iterations(config)
+def _score_table(by_time: ScoreByTime) -> Table:
+    """Return the table of MAP and training time by the length of the training."""
     rows = []
     for name, runs in by_time.items():
-        texts = {outer: f"{format_score(score)} in {seconds:,.1f} s" for outer, (seconds, score) in runs.items()}
-        rows.append([name, *(texts.get(outer, MISSING) for outer in iterations)])
-    headings = ["method", *(f"{outer} iterations" for outer in iterations)]
-    return Table("time-map", "MAP reached, and the training time it took", headings, rows)
+        texts = {share: f"{format_score(score)} in {seconds:,.1f} s" for share, (seconds, score) in runs.items()}
+        rows.append([name, *(texts.get(share, MISSING) for share in _SHARES)])
+    return Table("time-map", "MAP reached, and the training time it took", ["training", *_SHARES], rows)
 
 
 def _seconds_by_size(timed: Results) -> SecondsBySize:
@@ -135,17 +189,23 @@ def _seconds_by_size(timed: Results) -> SecondsBySize:
     return {name: {n: mean(runs) for n, runs in by_points.items()} for name, by_points in seconds.items()}
 
 
-def _score_by_time(results: Results, key: str) -> ScoreByTime:
-    """Average the seconds and MAP of each method at each number of iterations; records may lack this MAP."""
-    runs: dict[str, dict[int, list[tuple[float, float]]]] = {}
+def _score_by_time(config: ExperimentConfig, results: Results, key: str) -> ScoreByTime:
+    """Average the seconds and MAP of each method by the length of its training.
+
+    Args:
+        config: The configuration of the experiment.
+        results: The results.
+        key: The key of MAP; records of earlier versions may lack it.
+    """
+    shares = {cell.method: _iterations(config, cell.method) for cell, _ in results}
+    runs: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for cell, record in results:
-        if record.get(key) is None:
-            continue
-        both = record["seconds"], record[key]
-        runs.setdefault(label(cell), {}).setdefault(cell.option("outer"), []).append(both)
+        if record.get(key) is not None:
+            share = shares[cell.method].get(cell.option("outer"), "whole")
+            runs.setdefault(label(cell), {}).setdefault(share, []).append((record["seconds"], record[key]))
     return {
-        name: {outer: (mean([s for s, _ in pairs]), mean([m for _, m in pairs])) for outer, pairs in by_outer.items()}
-        for name, by_outer in runs.items()
+        name: {share: (mean([s for s, _ in pairs]), mean([m for _, m in pairs])) for share, pairs in by_share.items()}
+        for name, by_share in runs.items()
     }
 
 

@@ -19,6 +19,7 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 SIMILAR, DISSIMILAR = 0.7, 0.3
+_BLOCK = 1 << 20  # pairs looked up at a time
 
 
 def loss(similar: NDArray[np.bool_], y: Doubles, theta: float) -> Doubles:
@@ -53,8 +54,12 @@ def gains(similar: NDArray[np.bool_], y: Floats, bits: int, theta: float) -> Flo
     losses = np.stack([loss(np.full(len(values), kind), values, theta) for kind in (False, True)])  # (2, 2c + 3)
     table = np.zeros_like(losses, dtype=np.float32)
     table[:, 1:-1] = losses[:, :-2] - losses[:, 2:]
-    at = y.astype(np.int64) + (bits + 1)
-    return table.ravel()[at + len(values) * similar]
+    found = np.empty(y.shape, dtype=np.float32)
+    step = max(1, _BLOCK // max(y.shape[1], 1))
+    for rows in (slice(start, start + step) for start in range(0, len(y), step)):
+        at = y[rows].astype(np.int64) + (bits + 1)
+        found[rows] = table.ravel()[at + len(values) * similar[rows]]
+    return found
 
 
 def objective(similar: NDArray[np.bool_], y: Floats, theta: float, counts: Doubles) -> float:
