@@ -99,8 +99,8 @@ def _with_iterations(cell: Cell, outer: int | None) -> Cell:
 def render(config: ExperimentConfig, results: Results) -> Rendering:
     """Return the seconds to reach a MAP, the time of whole trainings, and that of five iterations."""
     sized = [(cell, record) for cell, record in results if cell.points is not None]
-    few = [pair for pair in sized if pair[0].option("samples") or pair[0].option("outer") == timed_iterations(config)]
-    whole = [pair for pair in sized if pair not in few]
+    few = [(cell, record) for cell, record in sized if _is_of_few_iterations(config, cell)]
+    whole = [pair for pair in sized if pair[0].option("outer") == config.outer and not pair[0].option("samples")]
     complete = [(cell, record) for cell, record in results if cell.points is None]
     by_time = _score_by_time(config, complete, "map_expected")
     by_size = {"whole": _seconds_by_size(whole), "few": _seconds_by_size(few)}
@@ -127,6 +127,11 @@ def render(config: ExperimentConfig, results: Results) -> Rendering:
         )),
     ]  # fmt: skip
     return Rendering([table for table in tables if table.rows], {"time": (caption, drawing.side_by_side(panels))})
+
+
+def _is_of_few_iterations(config: ExperimentConfig, cell: Cell) -> bool:
+    is_adsh = cell.method == "adsh" and cell.option("outer") == timed_iterations(config)
+    return is_adsh or cell.option("samples") is not None
 
 
 def _target_table(title: str, by_time: ScoreByTime, seeds: str) -> Table:
