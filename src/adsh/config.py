@@ -391,9 +391,12 @@ def recipe(
 def _posterior_on_features(points: int | None, samples: int | None) -> dict[str, Any]:
     """Return what changes for a classifier of features, from the number of points and m, where known: decision 19.
 
-    Fresh items are worth more than repeats, and a classifier of few items a class is soon too sure of itself: in 50
-    outer iterations it sees each item of a small set about 20 times, in eight steps an iteration at least.
+    Fresh items are worth more than repeats, and a classifier of many items is soon too sure of itself: in 50 outer
+    iterations it sees each item 20 times, a few items up to 100 times, and 450,000 at most, in eight steps an iteration
+    at least.
     """
-    m = 9_000 if points is None else min(9_000, max(1_000, ceil(0.4 * points)))
+    seen = 9_000 if points is None else min(9_000, 2 * points, max(3_000, ceil(0.4 * points)))  # in an iteration
+    inner = 2 if points is not None and samples is None and seen > points else 1
+    m = ceil(seen / inner)
     drawn = min(samples or m, points or m)
-    return {"weight_decay": 1.0, "samples": m, "inner": 1, "batch_size": min(128, max(16, drawn // 8))}
+    return {"weight_decay": 1.0, "samples": m, "inner": inner, "batch_size": min(128, max(16, drawn // 8))}

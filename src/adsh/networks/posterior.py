@@ -17,6 +17,7 @@ from .class_lookup import Lookup
 from .frozen import Frozen
 from .label_set_scores import LabelSetScores
 
+_BITS_A_CLASS = 1.75  # times the bits, and more classes get a sharper posterior
 _LARGEST_MEAN = 1 - 1e-6  # beyond it, atanh in float32 is infinite
 
 
@@ -29,7 +30,7 @@ class Posterior(Lookup):
         network: the classifier, (b, ...) to (b, classes).
         classes: the number of classes, K.
         bits: the code length.
-        temperature: what scores are divided by; above 1, the code says more of the less probable classes.
+        temperature: what scores are divided by; below 1, the code says less of the less probable classes.
     """
 
     def __init__(self, network: nn.Module, classes: int, bits: int, temperature: float) -> None:
@@ -41,6 +42,14 @@ class Posterior(Lookup):
         posterior = (outputs.float() / self.temperature).softmax(dim=1)
         mean = (posterior @ self.codes) / (posterior @ self.codes.abs())
         return torch.atanh(mean.clamp(-_LARGEST_MEAN, _LARGEST_MEAN))
+
+
+def usual_temperature(classes: int, bits: int) -> float:
+    """Return what scores are divided by: less than 1 where there are many classes for the bits.
+
+    With few bits for each class, a mean over many classes is near no code, and far from that of the likeliest class.
+    """
+    return float(min(1.0, (_BITS_A_CLASS * bits / classes) ** 0.5))
 
 
 def with_posterior(

@@ -16,7 +16,7 @@ from ..config import FROZEN_PREFIX
 from ..errors import AdshWarning, InputError, first_line
 from ..hamming.bits import check_bits
 from .frozen import freeze
-from .posterior import with_posterior
+from .posterior import usual_temperature, with_posterior
 from .preprocess import Preprocess, check_center_crop_ratio, check_interpolation
 from .traits import traits_of
 from .weights import load_pretrained, load_weights
@@ -67,7 +67,7 @@ def create_network(
     *,
     classes: int | None = None,
     label_sets: int | None = None,
-    temperature: float = 1.0,
+    temperature: float | None = None,
     **options: Any,
 ) -> nn.Module:
     """Create a network by name. Its attribute `adsh_weights` says which weights were loaded.
@@ -80,7 +80,7 @@ def create_network(
         classes: the classes that a posterior head predicts, see `networks.posterior`; None for a head of bits.
         label_sets: the sets of such classes that it predicts, where an item may have several; see
             `networks.label_set_scores`.
-        temperature: of that head.
+        temperature: of that head; None for `networks.posterior.usual_temperature`.
         **options: the network's own. Most image networks take `size`, the side that images are resized to on the
             device; `interpolation`, "bilinear" or "bicubic", for images smaller than that; `center_crop_ratio`, the
             share of the side to keep; and all take `weights`: "pretrained", the path of a weight file, or None for
@@ -97,6 +97,8 @@ def create_network(
         return _create(name, bits, input_shape, options)
     network = _create(name, classes, input_shape, options)
     spec: Any = network.adsh_spec
+    if temperature is None:
+        temperature = usual_temperature(classes, bits) if label_sets is None else 1.0
     network = with_posterior(network, classes, bits, temperature, label_sets)
     head: dict[str, Any] = {"classes": classes, "temperature": temperature}
     if label_sets is not None:
