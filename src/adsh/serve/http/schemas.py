@@ -126,12 +126,14 @@ class SearchAnswer(BaseModel):
     ranking: Literal["hamming", "asymmetric"]
     reranked: bool = Field(description="Whether ties are in the order of visual similarity.")
     guess: Guess | None = Field(
+        None,
         description="None where items have no labels, for a search with a filter, and in an index on a server of 4,096 "
-        "items or more."
+        "items or more.",
     )
     nearest: int | None = Field(
+        None,
         description="Where a radius finds nothing, how many bits the nearest item is away, of those that meet the "
-        "filter; otherwise, and where there is none, None."
+        "filter; otherwise, and where there is none, None.",
     )
     matches: list[Match]
 
