@@ -34,23 +34,25 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         draw_all(folder)
-        adsh("train", folder / "learned", "--bits", 48, "--network", "tiny", "--outer", 2, "--out", folder / "model")
+        adsh("train", folder / "learned", "--bits", 48, "--network", "tiny", "--outer", 12, "--out", folder / "model")
         adsh("index", "add", folder / "index", folder / "new", "--model", folder / "model")
         with serving(folder) as url, sync_playwright() as driver:
             browser = driver.chromium.launch(
                 executable_path=shutil.which(os.environ.get("CHROMIUM", "chromium")), args=["--no-sandbox"]
             )
             query = folder / "garden.png"
-            shoot(browser, url, query, images / "serve-desktop.png", (1280, 836), dark=False)
-            shoot(browser, url, query, images / "serve-phone.png", (390, 844), dark=True)
+            shoot(browser, url, query, images / "serve-desktop.png", (1280, 822))
+            shoot(browser, url, query, images / "serve-phone.png", (390, 844), phone=True)
             browser.close()
 
 
-def shoot(browser: Browser, url: str, query: Path, to: Path, size: tuple[int, int], *, dark: bool) -> None:
-    """Take a screenshot of the page after a search."""
+def shoot(browser: Browser, url: str, query: Path, to: Path, size: tuple[int, int], *, phone: bool = False) -> None:
+    """Take a screenshot of the page after a search; that of a phone is dark."""
     page = browser.new_page(
         viewport={"width": size[0], "height": size[1]},
-        color_scheme="dark" if dark else "light",
+        color_scheme="dark" if phone else "light",
+        has_touch=phone,
+        is_mobile=phone,
         reduced_motion="reduce",
     )
     page.goto(url)

@@ -83,6 +83,8 @@ class Shown:
     url: str  # images shown, no token
     guarded: str  # the same, behind TOKEN
     empty: str  # an index without items, a model that was not evaluated
+    bare: str  # without --images
+    elsewhere: str  # with an --images that holds none of the items
     photos: Path
     model: Path
 
@@ -100,10 +102,13 @@ def shown(tmp_path_factory) -> Iterator[Shown]:
     forked.run([sys.executable, "-m", "adsh", *map(str, train)], check=True, capture_output=True)
     shutil.copytree(model, bare, ignore=shutil.ignore_patterns("report", "index"))
     adsh.open_index(folder / "empty", bits=24, model=bare).close()
+    (folder / "report").mkdir()
     starts: list[tuple[Any, ...]] = [
         (model, model / "index", "--images", photos),
         (model, model / "index", "--images", photos, "--token", TOKEN),
         (bare, folder / "empty"),
+        (model, model / "index"),
+        (model, model / "index", "--images", folder / "report"),
     ]
     with ThreadPoolExecutor() as pool:
         servers = list(pool.map(lambda at: Process(*starts[at], log=folder / f"log{at}.jsonl"), range(len(starts))))
@@ -114,7 +119,7 @@ def shown(tmp_path_factory) -> Iterator[Shown]:
 
 @pytest.fixture
 def visit(browser) -> Iterator[Callable[..., Any]]:
-    """visit(url, size=…, dark=…) opens a page of its own; at the end nothing of it may have gone wrong."""
+    """visit(url, size=…, dark=…, touch=…) opens a page of its own; at the end nothing of it may have gone wrong."""
     contexts, problems = [], []
 
     def opened(
@@ -122,12 +127,15 @@ def visit(browser) -> Iterator[Callable[..., Any]]:
         size: tuple[int, int] = DESKTOP,
         *,
         dark: bool = False,
+        touch: bool = False,
         ready: str = READY,
     ):
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce",
+            has_touch=touch,
+            is_mobile=touch,
         )
         contexts.append(context)
         page = context.new_page()

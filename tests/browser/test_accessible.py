@@ -31,13 +31,18 @@ def test_nothing_serious_where_something_is_shown(visit, shown, size):
     page.get_by_label("square", exact=True).check()
     until(page, "document.querySelector('.label').textContent === 'square'")
     found(page).nth(1).hover()
+    page.get_by_text("Compare the codes, bit by bit").click()
     assert serious(page) == []
+    page.locator(".enlarge").nth(1).click()
+    assert serious(page) == []
+    page.keyboard.press("Escape")
     page.get_by_role("tab", name="How good").click()
     page.get_by_text("The figures as a table").click()
     assert serious(page) == []
 
 
 def test_nothing_serious_where_something_is_wrong_or_missing(visit, shown, tmp_path):
+    assert serious(visit(shown.bare)) == []
     page = visit(shown.empty)
     assert serious(page) == []
     page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"text"})

@@ -94,7 +94,7 @@ def test_the_token_is_requested_until_it_is_right(visit, shown, image_file):
     until(page, "document.title.startsWith('circle/')")
     page.reload()
     found(page)  # the tab still has it
-    assert not page.locator("dialog").is_visible()
+    assert not page.locator("dialog#token").is_visible()
 
 
 def test_a_server_that_stops_and_comes_back(visit, shown, image_file, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 from typing import Any
 
@@ -190,3 +191,21 @@ def test_what_is_said_of_a_few_thousand_items_and_of_classes_that_were_not_train
             np.mean([run[way] for run in unseen]) for way in ("by codes alone", "re-ranked by vectors")
         )
         assert by_vectors > by_codes
+
+
+def test_what_is_said_of_guesses():
+    """docs/serve.md: how far shares are from how often guesses are right, next to those of the ten nearest items."""
+    sets = json.loads((ROOT / "results/benchmarks/guess.json").read_text(encoding="utf-8"))["figures"]["sets"]
+    assert len({name.partition(",")[0] for name in sets}) == 3
+    ways = [(ways[f"{codes}, all items"], ways[f"{codes}, ten nearest"]) for ways in sets.values()
+            for codes in ("as learned", "by the network")]  # fmt: skip
+    said = (ROOT / "docs/serve.md").read_text(encoding="utf-8")
+    gaps = [all_items["gap"] for all_items, _ in ways]
+    assert f"differ by {max(gaps):.2f} on average at most".replace("0.", ".") in said
+    sure = min(all_items["bins"]["0.9"][1] for all_items, _ in ways)
+    assert f"share of .9 or more, {math.floor(100 * sure)} % or more were right" in said
+    unsure = [bin_ for all_items, _ in ways for lower, bin_ in all_items["bins"].items() if lower != "0.9"]
+    right = sum(number * share for number, share in unsure) / sum(number for number, _ in unsure)
+    assert 0.45 < right < 0.6  # "about half"
+    assert all(nearest["share"] > 0.98 for _, nearest in ways)  # "1 for nearly every image"
+    assert sum(gaps) < sum(nearest["gap"] for _, nearest in ways)

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import adsh
+from adsh.search.guess import Guesser
 from adsh.serve.engine.limits import Limits
 from tests.cli.conftest import adsh as command  # noqa: F401  # a fixture
 
@@ -101,6 +102,53 @@ def test_filters_and_radius(api):
     assert {match["distance"] for match in near} == {0}
 
 
+def test_the_guess_is_that_of_the_library_whatever_is_returned(api, artifacts):
+    with adsh.open_index(artifacts.index) as index:
+        guesser = Guesser(index)
+        for path in sorted(artifacts.photos.rglob("*.png"))[::7]:
+            key = str(path.relative_to(artifacts.photos))
+            code = index.get([key])[0].code
+            right = guesser(np.frombuffer(code, np.uint8)[None])
+            answers = [
+                api.post("/v1/search", json={"code": code.hex(), **more}) for more in ({}, {"k": 1}, {"radius": 3})
+            ]
+            assert by_image(api, path.read_bytes()).json()["guess"]["label"] == key.split("/")[0]
+            for answer in answers:
+                assert answer.json()["guess"] == {**right._asdict(), "share": round(right.share, 4)}
+            own = api.post("/v1/search", json={"key": key}).json()["guess"]
+            assert (own["items"], own["label"]) == (35, key.split("/")[0])
+    filtered = api.post("/v1/search", json={"code": "a1b2c3", "filter": {"class": "red"}}).json()
+    assert filtered["matches"]
+    assert filtered["guess"] is None
+
+
+def test_an_item_is_left_out_of_its_own_matches(api):
+    for more in ({}, {"rerank": False}, {"radius": 24}, {"filter": {"class": {"in": ["red", "blue"]}}}):
+        both = [
+            api.post("/v1/search", json={"key": "red/3 é.png", "k": k, **more, **own}).json()["matches"]
+            for k, own in ((8, {}), (7, {"include_self": False}), (8, {"include_self": True}))
+        ]
+        assert [match["key"] for match in both[0]].count("red/3 é.png") == 1
+        assert both[1] == [match for match in both[0] if match["key"] != "red/3 é.png"]
+        assert both[2] == both[0]
+
+
+def test_the_nearest_distance_is_said_where_a_radius_finds_nothing(api):
+    codes = [one["code"] for one in api.post("/v1/search", json={"code": "000000", "k": 36}).json()["matches"]]
+    far = f"{int(codes[0], 16) ^ 0xFFFFFF:06x}"
+    nearest = api.post("/v1/search", json={"code": far, "k": 1}).json()
+    assert nearest["nearest"] is None
+    distance = nearest["matches"][0]["distance"]
+    assert distance > 0
+    for more, right in (
+        ({}, distance),
+        ({"filter": {"class": {"in": ["red", "green", "blue"]}}}, distance),
+        ({"filter": {"class": "none"}}, None),
+    ):
+        answer = api.post("/v1/search", json={"code": far, "radius": distance - 1, **more}).json()
+        assert (answer["matches"], answer["nearest"]) == ([], right)
+
+
 def test_answers_do_not_reveal_where_files_are(api, artifacts):
     answer = api.post("/v1/search", json={"code": "a1b2c3"})
     assert str(artifacts.photos) not in answer.text
@@ -116,6 +164,8 @@ def test_answers_do_not_reveal_where_files_are(api, artifacts):
         ({"code": "a1b2cx"}, "code='a1b2cx': "),
         ({"code": " a1b2c3 "}, "code="),
         ({"code": 7}, "code=7: "),
+        ({"code": "a1b2c3", "include_self": False}, "include_self=false leaves out the item of key: give key"),
+        ({"key": "a", "include_self": "no"}, "include_self='no': expected true or false"),
         ({"code": "a1b2c3", "k": 0}, "k=0: expected a whole number from 1: give how many matches to return"),
         ({"code": "a1b2c3", "k": 1001}, "k=1001: at most 1000"),
         ({"code": "a1b2c3", "k": "10"}, "k='10': "),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +77,21 @@ class Matches:
     def codes(self) -> Codes | None:
         """The items' packed codes (len(keys), bytes); None if the index does not provide them."""
         return None if self._codes is None else self._codes()
+
+    def select(self, rows: Sequence[int]) -> Matches:
+        """Return the matches with these numbers, counted from 0, in this order."""
+        texts, codes, order = self._texts, self._codes, np.asarray(rows, dtype=np.int64)
+
+        def selected_texts() -> list[str]:
+            read = self.metadata_texts()
+            return [read[row] for row in rows]
+
+        return Matches(
+            [self.keys[row] for row in rows],
+            self.distances[order],
+            None if texts is None else selected_texts,
+            None if codes is None else lambda: codes()[order],
+        )
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -3,15 +3,16 @@
 SearchOptions     how to search; refuses combinations that exclude each other
 EncodedQueries    the queries as codes, with the outputs and vectors that some options need
 Searcher          decides which of these a search uses, and runs it on an index
+Answer            what was found for a query, with a guess of what the query shows
 
-The service answers many requests together, so it calls `Searcher.plan` and `Searcher.run` itself; `Searcher.search` is
-both in one. Needs no torch.
+The service answers many requests together, so it calls `Searcher.plan` and `Searcher.answer` itself; `Searcher.search`
+is for matches alone. Needs no torch.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from ..errors import AdshWarning, InputError
 from ..hamming.bits import Codes, pack
 from ..index import Index, Matches
 from ..index.matches import StoredVectors
+from .guess import Guess, Guesser
 
 if TYPE_CHECKING:
     from ..models.protocol import ItemEncoder
@@ -47,6 +49,7 @@ class SearchOptions:
         ranking: "hamming" orders items by the bits that differ; "asymmetric" by the network's real-valued outputs.
         rerank: Whether items of equal distance are ordered by feature vectors. By default where query and index have
             them; True refuses a search where one has none.
+        include_self: Whether a query that is an item of the index may be among its own matches.
     """
 
     k: int = 10
@@ -54,6 +57,7 @@ class SearchOptions:
     where: dict[str, Any] | None = None
     ranking: str = "hamming"
     rerank: bool | None = None
+    include_self: bool = True
 
     def __post_init__(self) -> None:
         if self.ranking not in RANKINGS:
@@ -74,6 +78,7 @@ class EncodedQueries:
     codes: Codes  # (n, bytes) packed
     outputs: Floats | None = None  # (n, bits); None for queries given as codes or keys, and models without outputs
     vectors: Floats | StoredVectors | None = None  # (n, d); None where there are none
+    keys: Sequence[str] | None = None  # of the queries, where they are items of the index
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class SearchPlan:
     codes: Codes
     outputs: Floats | None  # given where they rank the items
     vectors: Floats | StoredVectors | None  # given where they order ties
+    keys: Sequence[str] | None = None  # given where the queries are items of the index
 
     @property
     def is_plain(self) -> bool:
@@ -91,32 +97,60 @@ class SearchPlan:
         options = self.options
         return options.radius is None and options.where is None and self.outputs is None and self.vectors is None
 
+    @property
+    def count(self) -> int:
+        """How many items to find for a query, so that its answer has k."""
+        return self.options.k + (self.keys is not None and not self.options.include_self)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a search found for one query.
+
+    Attributes:
+        matches: The items, nearest first.
+        guess: A label that the query probably has, as `Guesser` defines it. None where it has none, and for a search
+            with conditions on metadata, which a guess would contradict.
+        nearest: Where a radius finds nothing, the distance of the nearest item that meets the conditions; otherwise,
+            and where there is none, None.
+    """
+
+    matches: Matches
+    guess: Guess | None = None
+    nearest: int | None = None
+
 
 class Searcher:
     """Search an index."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
+        self._guesser = Guesser(index)
 
     def search(self, queries: EncodedQueries, options: SearchOptions) -> list[Matches]:
         """Return the matches of each query, nearest first; warn where a filter is probably a typo."""
-        found = self.run(self.plan(queries, options))
+        plan = self.plan(queries, options)
+        found = [_matches_of(plan, row, items) for row, items in enumerate(self.run(plan))]
         if options.where and not any(map(len, found)):
             self._warn_of_unknown_values(queries.codes, options.where)
         return found
 
-    def nearest_distance(self, codes: Codes, where: dict[str, Any] | None = None) -> int | None:
+    def nearest_distance(
+        self, codes: Codes, where: dict[str, Any] | None = None, without: str | None = None
+    ) -> int | None:
         """Return how many bits the nearest item is away from a code, such as where a radius finds none.
 
         Args:
             codes: (1, bytes) packed, of the query.
             where: Conditions on metadata.
+            without: The key of an item that does not count.
 
         Returns:
             The distance; None where no item meets the conditions.
         """
-        [found] = self.index.search(codes, 1, where=where)
-        return int(found.distances[0]) if len(found) else None
+        [found] = self.index.search(codes, 1 if without is None else 2, where=where)
+        others = [row for row, key in enumerate(found.keys) if key != without]
+        return int(found.distances[others[0]]) if others else None
 
     def plan(self, queries: EncodedQueries, options: SearchOptions) -> SearchPlan:
         """Check that the queries have what the options need, and leave out what they do not use."""
@@ -135,17 +169,38 @@ class Searcher:
             queries.codes,
             queries.outputs if options.ranking == "asymmetric" else None,
             queries.vectors if reranked else None,
+            queries.keys,
         )
 
+    def answer(self, plan: SearchPlan) -> list[Answer]:
+        """Return the matches of each query with a guess and, where a radius finds nothing, how far the nearest is."""
+        return [self.complete(plan, row, found) for row, found in enumerate(self.run(plan))]
+
+    def complete(self, plan: SearchPlan, row: int, found: Matches) -> Answer:
+        """Return the answer to a query whose search was run elsewhere, such as together with others.
+
+        Args:
+            plan: The search.
+            row: The number of the query in it.
+            found: The `plan.count` nearest items that meet its conditions.
+        """
+        options, own_key = plan.options, plan.keys[row] if plan.keys is not None else None
+        code, matches = plan.codes[row : row + 1], _matches_of(plan, row, found)
+        guess = self._guesser(code, own_key) if options.where is None else None
+        nearest = None
+        if options.radius is not None and not len(matches):
+            nearest = self.nearest_distance(code, options.where, None if options.include_self else own_key)
+        return Answer(matches, guess, nearest)
+
     def run(self, plan: SearchPlan) -> list[Matches]:
-        """Return the matches of each query, nearest first."""
+        """Return the `plan.count` nearest items of each query, from which `complete` takes its answer."""
         options, index = plan.options, self.index
         if options.radius is not None:
-            return index.within(plan.codes, options.radius, where=options.where, limit=options.k)
+            return index.within(plan.codes, options.radius, where=options.where, limit=plan.count)
         if plan.outputs is not None:
-            return index.search(plan.outputs, options.k, where=options.where, ranking="asymmetric")
+            return index.search(plan.outputs, plan.count, where=options.where, ranking="asymmetric")
         return index.search(
-            plan.codes, options.k, where=options.where, vectors=plan.vectors, rerank=plan.vectors is not None
+            plan.codes, plan.count, where=options.where, vectors=plan.vectors, rerank=plan.vectors is not None
         )
 
     def _warn_of_unknown_values(self, codes: Codes, where: dict[str, Any]) -> None:
@@ -164,6 +219,15 @@ class Searcher:
                     continue
                 text = f"no sampled item has {name}={min(unknown[0])}: its values are {join_some(known[name])}"
             warnings.warn(text, AdshWarning, stacklevel=3)
+
+
+def _matches_of(plan: SearchPlan, row: int, found: Matches) -> Matches:
+    """Return the matches that a query's answer has, of the items found for it."""
+    options = plan.options
+    if plan.keys is None or options.include_self:
+        return found
+    others = [at for at, key in enumerate(found.keys) if key != plan.keys[row]]
+    return found.select(others[: options.k])
 
 
 def _equalities(condition: Any) -> list[set[str]]:

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from ...errors import InputError
-from ...index import Index, Matches
-from ...search.searcher import SearchPlan
+from ...index import Index
+from ...search.searcher import Answer, SearchPlan
 from ...utils.redaction import is_absolute_path, redact_paths
 
 _PATH_FIELDS = ("file", "root", "source")  # of the metadata that adsh itself writes
@@ -17,14 +17,15 @@ _EQUALITIES = frozenset(("eq", "ne", "in", "not_in"))
 _QUOTED = tuple(f'"{name}"' for name in _PATH_FIELDS)
 
 
-def answer_json(index: Index, plan: SearchPlan, matches: Matches) -> bytes:
+def answer_json(index: Index, plan: SearchPlan, answer: Answer) -> bytes:
     """Return the answer to a search of one query.
 
     Args:
         index: What was searched.
         plan: The search.
-        matches: What it found.
+        answer: What it found.
     """
+    matches, guess = answer.matches, answer.guess
     codes = matches.codes
     if codes is None:  # an index that does not return codes with the matches
         items = index.get(matches.keys)
@@ -39,6 +40,8 @@ def answer_json(index: Index, plan: SearchPlan, matches: Matches) -> bytes:
             "bits": index.bits,
             "ranking": plan.options.ranking,
             "reranked": plan.vectors is not None,
+            "guess": None if guess is None else {**guess._asdict(), "share": round(guess.share, 4)},
+            "nearest": answer.nearest,
             "matches": [
                 {"key": key, "distance": distance, "metadata": _metadata_of_text(text), "code": code}
                 for key, distance, text, code in rows

@@ -118,7 +118,7 @@ class _Lane:
         answer = self._ask({**options, "seconds": seconds, "own_time": seconds <= _QUICK_SECONDS}, payload)
         if answer is None:
             with time_limit(seconds):
-                answer = answer_json(self._searcher.index, plan, self._searcher.run(plan)[0])
+                answer = answer_json(self._searcher.index, plan, self._searcher.answer(plan)[0])
         return answer
 
     def _ask(self, options: dict[str, Any], payload: bytes) -> bytes | None:

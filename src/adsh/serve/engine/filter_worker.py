@@ -34,6 +34,7 @@ def to_message(plan: SearchPlan) -> tuple[dict[str, Any], bytes]:
     options = {
         "options": json.dumps(vars(plan.options)),  # orjson has no integers beyond 64 bits, and no NaN
         "arrays": [[one.dtype.str, one.size] for one in arrays],
+        "keys": None if plan.keys is None else list(plan.keys),
     }
     return options, b"".join(one.tobytes() for one in arrays)
 
@@ -56,7 +57,7 @@ def search(options: dict[str, Any], payload: bytes) -> tuple[dict[str, Any], byt
     try:
         plan = _plan(options, payload)
         with time_limit(options["seconds"], time.process_time if options["own_time"] else time.monotonic):
-            return {}, answer_json(index, plan, Searcher(index).run(plan)[0])
+            return {}, answer_json(index, plan, Searcher(index).answer(plan)[0])
     except AdshError as problem:
         return {"error": type(problem).__name__, "text": str(problem)}, b""
     except Exception:
@@ -93,4 +94,4 @@ def _plan(options: dict[str, Any], payload: bytes) -> SearchPlan:
     codes, outputs, vectors = arrays
     assert codes is not None
     small = StoredVectors(vectors) if vectors is not None and vectors.dtype == np.int8 else vectors
-    return SearchPlan(SearchOptions(**json.loads(options["options"])), codes, outputs, small)
+    return SearchPlan(SearchOptions(**json.loads(options["options"])), codes, outputs, small, options["keys"])

@@ -61,16 +61,17 @@ class SearchQueue:
 
     def _run_plain(self, plans: list[SearchPlan]) -> list[bytes]:
         answers: list[bytes] = [b""] * len(plans)
-        for k in {plan.options.k for plan in plans}:
-            positions = [position for position, plan in enumerate(plans) if plan.options.k == k]
+        for count in {plan.count for plan in plans}:
+            positions = [position for position, plan in enumerate(plans) if plan.count == count]
             codes = np.concatenate([plans[position].codes for position in positions])
-            for position, matches in zip(positions, self._index.search(codes, k), strict=True):
-                answers[position] = answer_json(self._index, plans[position], matches)
+            for position, found in zip(positions, self._index.search(codes, count), strict=True):
+                plan = plans[position]
+                answers[position] = answer_json(self._index, plan, self._searcher.complete(plan, 0, found))
         return answers
 
     def _run_slow(self, plans: list[SearchPlan]) -> Sequence[bytes]:
         with time_limit(self._seconds):
-            return [answer_json(self._index, plan, self._searcher.run(plan)[0]) for plan in plans]
+            return [answer_json(self._index, plan, self._searcher.answer(plan)[0]) for plan in plans]
 
 
 def parse_hex(text: str, bits: int) -> bytes:

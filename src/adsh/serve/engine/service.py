@@ -161,7 +161,7 @@ class Service:
 
         def plan() -> SearchPlan:
             vectors = self.index.stored_vectors([key]) if options.orders_ties else None
-            return self._searcher.plan(EncodedQueries(codes, vectors=vectors), options)
+            return self._searcher.plan(EncodedQueries(codes, vectors=vectors, keys=[key]), options)
 
         return await self._searches(await self.read(plan))
 

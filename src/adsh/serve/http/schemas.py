@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
@@ -35,6 +36,7 @@ _ADVICE = {  # what is expected of a field, and what to do
     "filter": 'expected conditions on metadata: give an object, such as {"class": "cat"}, or leave it out',
     "ranking": "expected hamming or asymmetric: give one of them, or leave it out",
     "rerank": "expected true or false: give one of them, or leave it out",
+    "include_self": "expected true or false: give one of them, or leave it out",
     "code": "expected hexadecimal digits: give the code as /v1/encode returns it",
     "key": f"expected a text of 1 to {LONGEST_KEY:,} characters: give an item's key",
     "metadata": 'expected an object: give one, such as {"class": "cat"}, or leave it out',
@@ -76,12 +78,21 @@ class SearchRequest(SearchFields):
 
     code: HexCode | None = None
     key: Key | None = None
+    include_self: bool = Field(
+        True, description="Whether the item of `key` may be among its own matches.", examples=[False]
+    )
 
     @model_validator(mode="after")
     def _code_or_key(self) -> SearchRequest:
         if (self.code is None) == (self.key is None):
             raise ValueError("give either code or key; send an image as multipart/form-data, in the field image")
+        if self.key is None and not self.include_self:
+            raise ValueError("include_self=false leaves out the item of key: give key, or leave include_self out")
         return self
+
+    def options(self) -> SearchOptions:
+        """Return the options as the library takes them, which refuses those that exclude each other."""
+        return replace(super().options(), include_self=self.include_self)
 
 
 class Match(BaseModel):
@@ -93,13 +104,37 @@ class Match(BaseModel):
     code: HexCode
 
 
+class Guess(BaseModel):
+    """A label that the query probably has, from a vote of the items around it."""
+
+    label: str
+    share: float = Field(
+        description="The weight of the items with this label, divided by that of all items; an item at distance d "
+        "weighs exp(-16 d / bits). Large where the items of this label are much nearer than all others."
+    )
+    items: int = Field(
+        description="How many items vote: all of the index, or an even sample of it; not the item of `key`."
+    )
+    field: str = Field(description="The field of the metadata that the label is a value of.")
+
+
 class SearchAnswer(BaseModel):
-    """The matches of a search, nearest first."""
+    """The matches of a search, nearest first, and what they say of the query."""
 
     code: HexCode = Field(description="The code that was searched for.")
     bits: int
     ranking: Literal["hamming", "asymmetric"]
     reranked: bool = Field(description="Whether ties are in the order of visual similarity.")
+    guess: Guess | None = Field(
+        None,
+        description="None where items have no labels, for a search with a filter, and in an index on a server of 4,096 "
+        "items or more.",
+    )
+    nearest: int | None = Field(
+        None,
+        description="Where a radius finds nothing, how many bits the nearest item is away, of those that meet the "
+        "filter; otherwise, and where there is none, None.",
+    )
     matches: list[Match]
 
 

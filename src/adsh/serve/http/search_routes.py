@@ -15,6 +15,7 @@ from .schemas import EXAMPLE_CODE, EncodeAnswer, SearchAnswer, SearchFields, Sea
 _EXAMPLES = {
     "by code": {"code": EXAMPLE_CODE, "k": 10},
     "by key": {"key": "cat/1.jpg", "k": 20, "filter": {"class": {"in": ["cat", "dog"]}}},
+    "others like an item": {"key": "cat/1.jpg", "include_self": False},
     "within a radius": {"code": EXAMPLE_CODE, "k": 100, "radius": 3},
 }
 _FIELDS = {
@@ -36,7 +37,9 @@ def routes(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1", responses=ERRORS, tags=["search"])
     encoded = {"code": EXAMPLE_CODE, "bits": service.index.bits}
     match = {"key": "cat/1.jpg", "distance": 0, "metadata": {"class": "cat"}, "code": EXAMPLE_CODE}
-    found = {**encoded, "ranking": "hamming", "reranked": False, "matches": [match]}
+    guess = {"label": "cat", "share": 0.9412, "items": 1800, "field": "class"}
+    said = {"guess": guess, "nearest": None}
+    found = {**encoded, "ranking": "hamming", "reranked": False, **said, "matches": [match]}
     outputs = [round(0.9 * (-1) ** bit, 1) for bit in range(service.index.bits)]
 
     @router.post(

@@ -4,18 +4,21 @@
 import { Failure, info as askInfo, ItemImages, search } from "./api.js";
 import { bitsOf, strip } from "./bits.js";
 import { byId, count, el } from "./dom.js";
+import { listenToDrops } from "./drop.js";
+import { guessText, showGuess } from "./guess.js";
+import { countImages, imageHint } from "./hint.js";
 import { tabs, themeButton } from "./look.js";
 import { options } from "./options.js";
 import { showQuality } from "./quality.js";
-import { apart, card, itemImage, skeletons } from "./results.js";
+import { card, closeness, itemImage, skeletons } from "./results.js";
 import { askToken } from "./token.js";
+import { closeView, enlarge, listenToView } from "./view.js";
 
 const FORMATS = "a JPEG, PNG, GIF, WebP, BMP or AVIF file";
-const NARROW = "Nothing is that near. Allow a larger distance, or take the filter away.";
 const RETRIES = 5; // times that a busy server is tried again
 
 let info = null;
-let searchOptions = () => ({});
+let controls = { read: () => ({}), widen: () => {} };
 let query = null; // {image, name} or {key} or {code}
 let resultImages = new ItemImages(); // of the results that are shown
 let thumb = ""; // the query's own image: a blob: URL of a file,
@@ -86,18 +89,20 @@ async function run({ focus = false, tries = 0 } = {}) {
   results.setAttribute("aria-busy", "true");
   if (!results.querySelector(".card .distance")) {
     resultImages.close();
-    results.replaceChildren(...skeletons(Math.min(searchOptions().k, 24)));
+    results.replaceChildren(...skeletons(Math.min(controls.read().k, 24)));
   }
   say("Searching…");
   try {
     const { name, ...question } = current;
-    const answer = await search(question, searchOptions(), request.signal);
+    const own = question.key ? { include_self: false } : {}; // it is beside the results
+    const chosen = controls.read();
+    const answer = await search({ ...question, ...own }, chosen, request.signal);
     if (request.signal.aborted) return;
-    show(answer, current);
+    show(answer, current, chosen);
     if (focus) {
       byId("query-title").focus({ preventScroll: true });
-      const top = byId("code").getBoundingClientRect().top;
-      if (top < 0 || top > innerHeight) byId("code").scrollIntoView();
+      const top = byId("answer").getBoundingClientRect().top;
+      if (top < 0 || top > innerHeight) byId("answer").scrollIntoView();
     }
   } catch (problem) {
     if (request.signal.aborted || problem.name === "AbortError") return;
@@ -110,32 +115,55 @@ async function run({ focus = false, tries = 0 } = {}) {
 
 const nameOf = ({ name, key, code }) => name ?? key ?? `code ${code}`;
 
-function show(answer, query) {
-  const { matches, bits } = answer;
+function show(answer, query, chosen) {
+  const { matches, bits, guess } = answer;
   const own = bitsOf(answer.code, bits);
-  const shown = new ItemImages();
-  byId("results").replaceChildren(...matches.map((match) => card(match, info.images ? shown : null, own)));
-  resultImages.close();
-  resultImages = shown;
-  byId("code").hidden = byId("bar").hidden = false;
-  byId("query-title").textContent = `The code of ${query.code ? "your search" : nameOf(query)}`;
+  showCards(matches, own);
+  byId("answer").hidden = false;
+  byId("bar").hidden = !matches.length;
+  byId("query-title").textContent = `Items like ${nameOf(query)}`;
+  showGuess(guess);
   byId("hex").textContent = answer.code;
   byId("strip").replaceChildren(strip(own));
   byId("strip").setAttribute("aria-label", `The ${bits} bits of the code: ${own.join("")}`);
-  byId("count").textContent = matches.length ? count(matches.length, "result") : "Nothing found";
+  const found = matches.length ? count(matches.length, "result") : "Nothing found";
+  byId("count").textContent = matches.length ? found : "";
   byId("order").textContent = spread(answer);
-  if (!matches.length) byId("empty").replaceChildren(...(info.items ? [el("p", {}, NARROW)] : emptyIndex()));
-  const least = matches.length ? `, nearest ${count(matches[0].distance, "bit")} away` : "";
-  say(matches.length ? `${count(matches.length, "result")}${least}` : "Nothing found");
+  if (!matches.length) byId("empty").replaceChildren(...(info.items ? nothing(answer, chosen) : emptyIndex()));
+  say([found, guessText(guess)].filter(Boolean).join(". "));
   document.title = `${nameOf(query)} · ${count(matches.length, "result")} · adsh`;
 }
 
-/** How far the results are, from the first to the last. */
-function spread({ matches, reranked }) {
+/** The items as cards; without `own`, the bits that were searched for, as items to start from. */
+function showCards(items, own) {
+  const shown = info.images ? new ItemImages() : null;
+  const seen = countImages(items.length);
+  const large = (at) => () => enlarge(items, at, info.bits);
+  byId("results").replaceChildren(...items.map((item, at) => card(item, shown, own, { enlarge: large(at), seen })));
+  resultImages.close();
+  resultImages = shown ?? new ItemImages();
+  if (!shown && items.length && info.takes_images) imageHint("unset");
+}
+
+/** How near the results are, from the first to the last. */
+function spread({ matches, reranked, bits }) {
   if (!matches.length) return "";
   const [near, far] = [matches[0].distance, matches.at(-1).distance];
-  if (near !== far) return `from ${near} to ${apart(far)}`;
-  return `all ${near ? apart(near) : "with the same code"}${reranked ? ", ordered by looks" : ""}`;
+  const [first, last] = [closeness(near, bits), closeness(far, bits)];
+  const words = first === last ? `all ${first}` : `from ${first} to ${last}`;
+  return near === far && reranked ? `${words}, ordered by looks` : words;
+}
+
+/** Why nothing was found, and what to do. */
+function nothing({ nearest }, { radius, filter }) {
+  const others = filter ? " of those you chose" : "";
+  if (Number.isInteger(nearest)) {
+    const away = `The nearest item${others} is ${count(nearest, "bit")} away, farther than the ${count(radius, "bit")} you allow.`;
+    const more = el("button", { type: "button", class: "plain", click: () => controls.widen(nearest) }, "Show it");
+    return [el("h2", {}, "Nothing is that near"), el("p", {}, away), more];
+  }
+  const why = filter ? "No item is what you chose: take the filter away." : "There is no other item in the index.";
+  return [el("h2", {}, "Nothing found"), el("p", {}, why)];
 }
 
 /** Remove the results. */
@@ -143,7 +171,8 @@ function clear() {
   resultImages.close();
   byId("results").replaceChildren();
   byId("empty").replaceChildren();
-  byId("code").hidden = byId("bar").hidden = true;
+  byId("answer").hidden = byId("bar").hidden = true;
+  imageHint(null);
   document.title = "Image search · adsh";
 }
 
@@ -161,13 +190,13 @@ function welcome() {
     return;
   }
   const examples = info.examples ?? [];
-  resultImages = new ItemImages();
-  const from = examples.length ? "Or start from an item of the index:" : "";
+  const from = examples.length ? " Or start from an item of the index." : "";
+  const ways = [el("span", { class: "for-mouse" }, "Choose, drop or paste one."), el("span", { class: "for-touch" }, "Choose one.")];
   const [title, hint] = info.takes_images
-    ? ["Find what looks like your image", `Choose, drop or paste one. ${from}`]
-    : ["Find what is like an item", "Give its key or a code, or start from one of these:"];
-  byId("empty").replaceChildren(el("h2", {}, title), el("p", {}, hint));
-  byId("results").replaceChildren(...examples.map((item) => card(item, info.images ? resultImages : null, null)));
+    ? ["Find what looks like your image", [...ways, from]]
+    : ["Find what is like an item", ["Give its key or a code, or start from one of these."]];
+  byId("empty").replaceChildren(el("h2", {}, title), el("p", {}, ...hint));
+  showCards(examples, null);
 }
 
 // The query ---------------------------------------------------------------------------------------------------------
@@ -202,6 +231,7 @@ function route({ focus = false } = {}) {
   const next = queryInAddress() ?? uploads.get(history.state?.upload) ?? null;
   if (next && query && next.image === query.image && next.key === query.key && next.code === query.code) return;
   query = next;
+  closeView();
   quiet();
   showQuery();
   openSearch();
@@ -246,27 +276,8 @@ function listen() {
     if (file.files.length) take(file.files[0]);
     file.value = ""; // so that the same one can be chosen again
   });
-  let inside = 0; // drags enter and leave every element on their way
-  const over = (change) => {
-    inside = Math.max(0, change);
-    document.body.classList.toggle("dragging", inside > 0);
-  };
-  addEventListener("dragenter", (event) => (event.preventDefault(), over(inside + 1)));
-  addEventListener("dragleave", () => over(inside - 1));
-  addEventListener("dragover", (event) => event.preventDefault());
-  addEventListener("drop", (event) => {
-    event.preventDefault();
-    over(0);
-    const [, hash] = event.dataTransfer.getData("text/uri-list").split(location.href.split("#")[0]);
-    if (hash?.startsWith("#key=")) location.hash = hash; // one of the results
-    else take(event.dataTransfer.files[0]);
-  });
-  addEventListener("paste", (event) => {
-    const [pasted] = event.clipboardData.files;
-    if (!pasted) return; // a text, for the field
-    event.preventDefault();
-    take(pasted);
-  });
+  listenToDrops({ takes: () => info?.takes_images !== false, take, drag: closeView });
+  listenToView();
   byId("ask").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = byId("text").value.trim();
@@ -295,15 +306,15 @@ async function start(tries = 0) {
     return explain(problem, start, tries);
   }
   say("");
-  const { items, bits, version } = info;
-  byId("about").textContent = `${count(items, "item")} · ${bits} bits`;
+  const { items, version } = info;
+  byId("about").textContent = count(items, "item");
   byId("version").textContent = `adsh ${version}`;
   byId("drop").disabled = !info.takes_images;
   if (!info.takes_images) {
     byId("drop-hint").textContent = "this model takes features, not images";
     byId("options").open = true; // the only way to search
   }
-  searchOptions = options(info, () => run());
+  controls = options(info, () => run());
   showQuality(byId("quality"), info);
   byId("results").removeAttribute("aria-busy");
   route();

@@ -1,13 +1,16 @@
 // How many, how far, and of which class: the controls beside the query.
 
 import { byId, count, el } from "./dom.js";
-import { labelField } from "./results.js";
+import { closeness, labelField } from "./results.js";
 
 const MOST = 100; // results that a person looks through
 const CHIPS = 12; // more classes than that go into a list
 const PAUSE = 180; // milliseconds after the last change
 
-/** Set up the controls; `changed` is called once they rest. Returns a function that reads the search options. */
+/**
+ * Set up the controls; `changed` is called once they rest. Returns what reads the search options, and what allows a
+ * larger distance.
+ */
 export function options(info, changed) {
   const [k, radius] = [byId("k"), byId("radius")];
   let timer = 0;
@@ -19,7 +22,8 @@ export function options(info, changed) {
   radius.max = info.bits; // nothing is farther: the end of the slider means any distance
   radius.value = info.bits;
   const show = () => {
-    const far = Number(radius.value) >= info.bits ? "any distance" : count(Number(radius.value), "bit");
+    const distance = Number(radius.value);
+    const far = distance >= info.bits ? "any distance" : `${closeness(distance, info.bits)} · ${count(distance, "bit")}`;
     byId("k-value").textContent = k.value;
     byId("radius-value").textContent = far;
     k.setAttribute("aria-valuetext", count(Number(k.value), "result"));
@@ -31,11 +35,17 @@ export function options(info, changed) {
   }
   show();
   const conditions = classes(info, soon);
-  return () => ({
+  const read = () => ({
     k: Number(k.value),
     radius: Number(radius.value) >= info.bits ? undefined : Number(radius.value),
     filter: conditions(),
   });
+  const widen = (distance) => {
+    radius.value = distance;
+    show();
+    changed();
+  };
+  return { read, widen };
 }
 
 /** Chips for the field that says what an item is, or a list where it has many values. */
