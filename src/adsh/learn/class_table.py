@@ -44,6 +44,7 @@ class ClassTable:
     def __init__(self, learned: CodeTable, seed: int) -> None:
         assert learned.label_sets is not None
         self.learned, self._seed = learned, seed
+        self._known: Votes | None = None  # of an earlier fit
         self.sets: Indices = learned.rows.label_set  # (K,) those of points that take part
         self.bits = len(self.sets)  # the width of the network's output in training
         self.points, self.num_sampleable = learned.points, learned.num_sampleable
@@ -51,7 +52,7 @@ class ClassTable:
         self._output = np.full(learned.label_sets.set_count, -1, dtype=np.int64)  # of each label set
         self._output[self.sets] = np.arange(self.bits)
         self._ids = learned.label_sets.ids
-        self._points: Indices | None = None  # all that take part, label set by label set
+        self._points: Indices | None = None  # all that can be sampled, label set by label set
         self._starts = np.concatenate([[0], np.cumsum(learned.rows.count)])
 
     @property
@@ -80,10 +81,28 @@ class ClassTable:
         if self._points is None:
             order = np.argsort(self._ids, kind="stable")
             self._points = order[self._output[self._ids[order]] >= 0]
-        classes = np.concatenate([rng.permutation(self.bits) for _ in range(-(-m // self.bits))])[:m]
+        present = np.flatnonzero(np.diff(self._starts))
+        classes = np.concatenate([rng.permutation(len(present)) for _ in range(-(-m // len(present)))])[:m]
+        classes = present[classes]
         starts, sizes = self._starts[classes], np.diff(self._starts)[classes]
         drawn: Indices = self._points[starts + rng.integers(sizes)]
         return drawn
+
+    def keep_votes(self, votes: Votes) -> None:
+        """Keep codes of an earlier fit.
+
+        Args:
+            votes: (K, c), 0 for label sets whose codes are to be learned.
+        """
+        self._known = votes
+
+    def sample_among(self, points: Indices) -> None:
+        """Draw samples from these points alone, which are those that the table of codes samples."""
+        self.num_sampleable = self.learned.num_sampleable
+        outputs = self._output[self._ids[points]]
+        order = np.argsort(outputs, kind="stable")
+        self._points = points[order[outputs[order] >= 0]]
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(outputs[outputs >= 0], minlength=self.bits))])
 
     def classes_of(self, omega: Any) -> Indices:
         """Return (m,) the output of each of these points' label sets."""
@@ -119,22 +138,51 @@ class ClassTable:
             (K, c) the votes, in the order of the network's outputs; their signs are the codes.
         """
         rng = np.random.default_rng(self._seed)
-        several = self.several_labels
-        count = self.rows.count if several else np.ones(self.bits, dtype=np.int64)
-        if scores is None:
+        count = self.rows.count if self.several_labels else np.ones(self.bits, dtype=np.int64)
+        if self._known is not None:
+            votes = self._votes_beside(self._known, scores, count, rng)
+        elif scores is None:
             votes = random_votes(self._separated(weights, rng), rng)
-        elif several:
-            goal = self._goal(count, _SEVERAL)
-            tried = [learned_votes(self._random_start(rng), scores, goal, self._seed) for _ in range(_STARTS)]
-            votes = min(tried, key=lambda found: found[1])[0]
+        elif self.several_labels:
+            votes = self._best_votes([self._random_start(rng) for _ in range(_STARTS)], scores, count)
         else:
             few = self.bits <= self.learned.bits
             start = self._random_start(rng) if few else self._separated(weights, rng).astype(np.float32)
-            contrast = min(_LARGEST_CONTRAST, _CONTRAST * np.log(max(2, self.bits)))
-            goal = self._goal(count, _ONE | {"contrast": float(contrast)})
-            votes = distinct_votes(learned_votes(start, scores, goal, self._seed)[0])
+            votes = distinct_votes(self._best_votes([start], scores, count))
         self.learned.set_codes(np.where(votes < 0, -1, 1).astype(np.int8), count)
         return votes
+
+    def _best_votes(
+        self, starts: list[Votes], scores: Tensor, count: Indices, known: NDArray[np.bool_] | None = None
+    ) -> Votes:
+        """Learn votes from each start, and return those of the smallest loss.
+
+        Args:
+            starts: (K, c) each.
+            scores: (m, K) of sampled points.
+            count: (K,) what each label set counts for.
+            known: (K,) label sets that keep their votes.
+        """
+        contrast = min(_LARGEST_CONTRAST, _CONTRAST * np.log(max(2, self.bits)))
+        goal = self._goal(count, _SEVERAL if self.several_labels else _ONE | {"contrast": float(contrast)})
+        tried = [learned_votes(start, scores, goal, self._seed, known) for start in starts]
+        return min(tried, key=lambda found: found[1])[0]
+
+    def _votes_beside(self, known: Votes, scores: Tensor | None, count: Indices, rng: np.random.Generator) -> Votes:
+        """Return votes of which the known ones keep their signs.
+
+        Args:
+            known: (K, c), 0 for label sets without a code.
+            scores: (m, K) of sampled points, where `learns_votes`.
+            count: (K,) what each label set counts for.
+            rng: for the new ones.
+        """
+        keeps: NDArray[np.bool_] = np.any(known, axis=1)
+        if keeps.all():
+            return known
+        starts = [np.where(keeps[:, None], known, self._random_start(rng)) for _ in range(_STARTS)]
+        votes = starts[0] if scores is None else self._best_votes(starts, scores, count, keeps)
+        return votes if self.several_labels else distinct_votes(votes, keeps)
 
     def _goal(self, count: Indices, values: dict[str, float]) -> Goal:
         members = torch.as_tensor(self.members())

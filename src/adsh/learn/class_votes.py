@@ -54,23 +54,28 @@ def random_votes(codes: Signs, rng: np.random.Generator) -> Votes:
     return _scaled((np.exp(logs) * codes).astype(np.float32))
 
 
-def learned_votes(start: Votes, scores: Tensor, goal: Goal, seed: int) -> tuple[Votes, float]:
+def learned_votes(
+    start: Votes, scores: Tensor, goal: Goal, seed: int, known: NDArray[np.bool_] | None = None
+) -> tuple[Votes, float]:
     """Learn codes and weights together, and return w_kb v_kb, and the loss at the end.
 
     The loss is a listwise cross-entropy: the softmax of the codes' inner products should be as the probabilities that
     the two share a label.
 
     Args:
-        start: (K, c) of v, before tanh.
+        start: (K, c) of v, before tanh; where they are known, the votes themselves.
         scores: (m, K) of items that the network was trained on.
         goal: what codes are learned for.
         seed: for the mini-batches.
+        known: (K,) label sets that keep their votes, of an earlier fit; None for none.
     """
     generator = Generator().manual_seed(seed)
     posteriors = (scores.detach().float().cpu() / goal.softer).softmax(dim=1)  # (m, K)
     shares = posteriors @ goal.similar  # (m, K) how probably each item shares a label with each label set
     latent = torch.tensor(start, dtype=torch.float32, requires_grad=True)  # (K, c)
-    logs = torch.zeros_like(latent, requires_grad=True)
+    logs = torch.tensor(_first_logs(start, known), requires_grad=True)
+    kept = torch.zeros(len(start), 1, dtype=torch.bool) if known is None else torch.as_tensor(known)[:, None]
+    votes_kept = torch.as_tensor(start, dtype=torch.float32)
     optimizer = torch.optim.Adam([latent, logs], lr=_RATE)
     size = min(_BATCH, len(posteriors))
     losses = []
@@ -80,7 +85,8 @@ def learned_votes(start: Votes, scores: Tensor, goal: Goal, seed: int) -> tuple[
         steepness = _STEEPNESS[0] * left + _STEEPNESS[1] * (1 - left)
         drawn = torch.randint(len(posteriors), (size,), generator=generator)
         P = posteriors[drawn]  # (b, K)
-        V, weights = torch.tanh(steepness * latent), logs.exp()
+        V = torch.where(kept, votes_kept.sign(), torch.tanh(steepness * latent))
+        weights = torch.where(kept, votes_kept.abs(), logs.exp())
         U = torch.tanh(2 * steepness * (P @ (weights * V)) / (P @ weights))  # (b, c)
         loss = _loss(P, shares[drawn], U, V, goal)
         optimizer.zero_grad(set_to_none=True)
@@ -88,17 +94,24 @@ def learned_votes(start: Votes, scores: Tensor, goal: Goal, seed: int) -> tuple[
         optimizer.step()
         losses.append(loss.detach())
     with torch.no_grad():
-        votes = _scaled((logs.exp() * torch.tanh(_STEEPNESS[1] * latent)).numpy())
+        learned = logs.exp() * torch.tanh(_STEEPNESS[1] * latent)
+        votes = _scaled(torch.where(kept, votes_kept, learned).numpy())
     return votes, float(torch.stack(losses[-_LAST:]).mean())
 
 
-def distinct_votes(votes: Votes) -> Votes:
-    """Return the votes with no code shared, while there are 2^c: the least certain bits of a shared one are flipped."""
+def distinct_votes(votes: Votes, known: NDArray[np.bool_] | None = None) -> Votes:
+    """Return the votes with no code shared, while there are 2^c: the least certain bits of a shared one are flipped.
+
+    Args:
+        votes: (K, c) to change.
+        known: (K,) those that must stay as they are; None for none.
+    """
     votes = votes.copy()
     if len(votes) > 2 ** votes.shape[1]:
         return votes
-    seen: set[bytes] = set()
-    for vote in votes:
+    known = np.zeros(len(votes), dtype=bool) if known is None else known
+    seen = {(vote > 0).tobytes() for vote in votes[known]}
+    for vote in (votes[k] for k in np.flatnonzero(~known)):
         for flipped in _by_certainty(np.abs(vote)):
             code = vote > 0
             code[flipped] ^= True
@@ -107,6 +120,14 @@ def distinct_votes(votes: Votes) -> Votes:
         vote[flipped] *= -1
         seen.add(code.tobytes())
     return votes
+
+
+def _first_logs(start: Votes, known: NDArray[np.bool_] | None) -> Votes:
+    """Return (K, c) log w to start from: 0, or what the known ones have of each bit on average."""
+    if known is None or not known.any():
+        return np.zeros_like(start, dtype=np.float32)
+    usual = np.log(np.maximum(np.abs(start[known]), 1e-6)).mean(axis=0)
+    return np.broadcast_to(usual, start.shape).astype(np.float32)
 
 
 def _by_certainty(certainty: NDArray[np.float32]) -> Iterator[list[int]]:

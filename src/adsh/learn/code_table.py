@@ -134,6 +134,7 @@ class CodeTable:
         self.bits = bits
         self.separate_queries = separate_queries
         self.target = 1.0  # of u.v for similar pairs, as a share of c
+        self.fixed_sets = 0  # label sets, the first so many, whose codes no update changes
         self.points = int(sizes.sum())  # n: those that take part in learning
         self.last_update: LastUpdate | None = None
         self.marks: dict[str, str] = {}  # what a checkpoint compares beside the data: nothing
@@ -235,10 +236,14 @@ class CodeTable:
         before = self._rows.codes.astype(np.float64)
         V, Q, tolerance = before.copy(), Q_of_sets[self._rows.label_set], zero_tolerance(c, m)  # (rows, c)
         arguments = sweep(V, gram, Q, tolerance)  # eq. (9)
+        fixed = self._rows.label_set < self.fixed_sets  # each v_j has an update of its own, so others do not notice
+        V[fixed] = before[fixed]
         gamma_term = 0.0
         if by_row is not None:
             # While the bits so far agree, a point's arguments are its row's less 2 gamma u_j: few cross 0.
             odd, u = U.past(-2 * gamma * V, np.abs(arguments) - 2 * tolerance, largest)
+            if self.fixed_sets:
+                odd, u = odd[~fixed[groups[odd]]], u[~fixed[groups[odd]]]
             own = before[groups[odd]]
             if len(odd):
                 sweep(own, gram, Q[groups[odd]] - 2 * gamma * u, tolerance)

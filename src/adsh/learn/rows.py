@@ -130,6 +130,24 @@ class RowTable:
         self._first[:] = -1
         self.merge()
 
+    def start_from_rows(self, label_set: Indices, codes: NDArray[np.int8], numbers: NDArray[np.integer[Any]]) -> None:
+        """Give every point the row of its number; the label sets of rows and points agree.
+
+        Args:
+            label_set: (R,) of each row.
+            codes: (R, c) of each row, +1/-1, or 0 where there is none yet.
+            numbers: (n,) the row of each point; R where it takes no part.
+        """
+        rows = len(codes)
+        self.label_set, self.codes = label_set, codes
+        self.count = np.bincount(numbers, minlength=rows + 1)[:rows]
+        order = np.argsort(self.count, kind="stable")  # the largest row of each label set comes last
+        self._first[:] = -1
+        self._first[label_set[order]] = order
+        self._sampled = np.flatnonzero((numbers < rows) & (numbers != self._first[self.ids]))
+        self._sampled_row = numbers[self._sampled].astype(np.int64)
+        self.merge()
+
     def rows_of(self, points: Indices) -> Indices:
         """Return (m,) the row of each of these points."""
         rows: Indices = self._first[self.ids[points]]

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from ..config import BITS, FROZEN_PREFIX, POSTERIOR, Recipe
@@ -18,9 +19,10 @@ from ..errors import InputError
 from ..hamming.bits import Codes
 from ..labels import check_columns
 from ..learn import CodeTable, LabelSets, LearnedCodes
+from ..learn.changes import Changes
 from ..learn.class_table import ClassGradient, ClassTable
 from ..learn.class_votes import MOST
-from ..learn.head_choice import ClassSizes, choose_head
+from ..learn.head_choice import choose_head
 from ..learn.learned_codes import NewLabels
 from ..learn.objective import ObjectiveTerms
 from ..networks.frozen import Frozen
@@ -32,9 +34,12 @@ from ..train.checkpoint import started_configuration
 from ..train.forward import network_outputs
 from ..train.state import Activation, BatchGradient, Loader, Record
 from .deep_hash import DeepHash, Indices
+from .fit_inputs import build_table, class_sizes
 from .fitting import FitData, FitOptions
+from .growth import head_weights
 from .registry import register_model
 from .storage import read_model
+from .update import choose_replay, update
 
 _SCORED = 4096  # points whose scores the votes of a posterior head are fitted to
 
@@ -63,6 +68,8 @@ class ADSH(DeepHash):
         device: "auto", "cpu", "cuda", …
         seed: The same seed, data and machine give the same codes.
         progress: "auto" shows a line on a terminal; or True or False.
+        keep: Items of each label to keep beside the model, so that `update` does not forget them; 0 for none. They are
+            saved with the model: images, or features where it takes features.
     """
 
     name = "adsh"
@@ -86,6 +93,7 @@ class ADSH(DeepHash):
         device: str = "auto",
         seed: int = 0,
         progress: bool | str = "auto",
+        keep: int = 100,
     ) -> None:
         self.bits = bits
         self.network = network
@@ -102,6 +110,7 @@ class ADSH(DeepHash):
         self.device = device
         self.seed = seed
         self.progress = progress
+        self.keep = keep
 
     def fit(  # noqa: PLR0913  # public, and its names stay
         self,
@@ -156,8 +165,11 @@ class ADSH(DeepHash):
         query_items = items if queries is None else as_items(queries, "queries")
         if query_items.shape != items.shape:
             raise InputError(f"queries have items of shape {query_items.shape}, but those of Y have {items.shape}")
-        table = self._table(items, query_items if queries is not None else None, labels, query_labels, similarity)
-        sizes = self._class_sizes(table)
+        table = build_table(
+            items, query_items if queries is not None else None, labels, query_labels, similarity, self.bits,
+            self.unlabelled,
+        )  # fmt: skip
+        sizes = class_sizes(table) if isinstance(self.network, str) else None
         given = [*(self.recipe or {}), *(["gamma"] if self.gamma is not None else [])]
         fits, why = (BITS, "") if sizes is None else choose_head(self.bits, sizes, str(self.network), given)
         started = started_configuration(Path(checkpoints)) if resume and checkpoints is not None else None
@@ -176,7 +188,49 @@ class ADSH(DeepHash):
         data = self._fingerprint(items, query_items if queries is not None else None, table, similarity)
         options = FitOptions(callback, save_to, checkpoints, checkpoint_every, resume, overwrite, features)
         after = self._encoded_after(table, items)
+        self.lineage_ = ()
         self._train(FitData(items, query_items, learned, recipe, data, after, chosen), options)
+        return self
+
+    def update(  # noqa: PLR0913  # public, and its names are those of `fit`
+        self,
+        Y: Any = None,
+        labels: Any = None,
+        *,
+        changes: Changes | None = None,
+        old: Any = None,
+        outer: int | None = None,
+        callback: Callback | Callable[[Record], None] | None = None,
+        save_to: str | Path | None = None,
+        checkpoints: str | Path | None = None,
+        checkpoint_every: int = 1,
+        resume: bool = False,
+        overwrite: bool = False,
+        features: str | Path | None = None,
+    ) -> Self:
+        """Learn codes of new items and of those whose labels change, and let the network follow; other codes stay.
+
+        The database then has the items that stay, in their order, and the new ones after them. Codes of items whose
+        labels did not change keep every bit, so an index of them stays as it is.
+
+        Args:
+            Y: New items, as for `fit`; None for none.
+            labels: Their labels, of known classes or of new ones, in the form that `fit` was given.
+            changes: Other labels, other names of classes, and items to remove.
+            old: The items of the database before, in their order, for the network to learn from; by default the few
+                that the model kept (`keep`).
+            outer: Outer iterations; by default half of those of a fit.
+            callback, save_to, checkpoints, checkpoint_every, resume, overwrite, features: As for `fit`. To resume, call
+                `update` of the same model with the same arguments.
+
+        Returns:
+            The model itself. Where training fails, it is as it was.
+        """
+        self._check_fitted()
+        options = FitOptions(callback, None, checkpoints, checkpoint_every, resume, overwrite, features)
+        update(self, Y, labels, Changes() if changes is None else changes, old, outer, options)
+        if save_to is not None:
+            self.save(save_to)
         return self
 
     @property
@@ -207,46 +261,14 @@ class ADSH(DeepHash):
         check_columns(labels, "labels", len(self._new_labels.database.names), "the database has")
         return self._new_labels.codes(sets)
 
-    def _table(self, items: Items, queries: Items | None, labels: Any, query_labels: Any, similarity: Any) -> CodeTable:
-        """Build the table of codes to learn, from labels or from a similarity matrix.
-
-        Args:
-            items: The database.
-            queries: Separate queries, or None.
-            labels: Of the database, or None.
-            query_labels: Of the queries, or None.
-            similarity: A matrix in place of labels, or None.
-
-        Returns:
-            The table, with initial codes.
-        """
-        n = len(items)
-        if (labels is None) == (similarity is None):
-            both = labels is not None
-            raise InputError("give either labels or similarity" + (", not both" if both else ": fit(Y, labels)"))
-        if (query_labels is not None) and (queries is None or similarity is not None):
-            raise InputError("query_labels go with queries and labels: give all three")
-        if similarity is not None:
-            matrix = _check_similarity(similarity, n, None if queries is None else len(queries))
-            return CodeTable.from_similarity(matrix, self.bits, separate_queries=queries is not None)
-        database = _labels_for(items, labels, "labels", "Y")
-        query_sets = None
-        if queries is not None:
-            if query_labels is None:
-                raise InputError("queries without query_labels: give the queries' labels too")
-            query_sets = _labels_for(queries, query_labels, "query_labels", "queries")
-            check_columns(query_labels, "query_labels", len(database.names), "the database has")
-        return CodeTable(database, self.bits, queries=query_sets, unlabelled=self.unlabelled)
-
-    def _class_sizes(self, table: CodeTable) -> ClassSizes | None:
-        """Return the sizes of the classes; None where a posterior head cannot be used."""
-        labels = table.label_sets
-        if labels is None or table.separate_queries or not isinstance(self.network, str):
-            return None
-        if labels.empty[table.rows.label_set].any():
-            return None  # points that are similar to nothing
-        count = table.rows.count
-        return ClassSizes(len(count), int(count.min()), int(count.max()), several=int(np.diff(labels.starts).max()) > 1)
+    def _after_fit(self, data: FitData, features: NDArray[np.float32] | None) -> None:
+        """Choose the items to keep for updates."""
+        table = data.table.learned if isinstance(data.table, ClassTable) else data.table
+        assert isinstance(table, CodeTable)
+        self.replay_ = None
+        if table.label_sets is not None and not table.separate_queries:
+            items = data.items if features is None else as_items(features)
+            self.replay_ = choose_replay(self, items, table.label_sets, np.arange(len(items)))
 
     def _fingerprint(self, items: Items, queries: Items | None, table: CodeTable, similarity: Any) -> Fingerprint:
         marks = fingerprint(items, table.label_sets)
@@ -281,15 +303,12 @@ class ADSH(DeepHash):
     def _finish(self, network: nn.Module, table: CodeTable | ClassTable, loader: Loader) -> None:
         if isinstance(table, ClassTable):
             assert isinstance(network, Posterior)
-            head = traits_of(network).head
-            assert isinstance(head, nn.Linear)
             scores = None
             if table.learns_votes:
                 sample = table.draw(min(_SCORED, table.num_sampleable), np.random.default_rng(int(self.seed)))
                 batches = network_outputs(network.network, loader, sample, activation=nn.Identity())
                 scores = torch.cat([batch.cpu() for batch in batches])
-            weights = head.set_weights if isinstance(head, LabelSetScores) else head.weight
-            votes = table.finish(weights.detach().float().cpu().numpy(), scores)
+            votes = table.finish(head_weights(network), scores)
             network.codes.copy_(torch.as_tensor(votes))
 
     def _build_network(self, name: str, shape: Sequence[int], options: dict[str, Any], width: int) -> nn.Module:
@@ -330,44 +349,3 @@ def load(folder: str | Path, *, network: nn.Module | None = None, device: str | 
         The fitted model.
     """
     return read_model(Path(folder), network=network, device=device)
-
-
-def _check_similarity(similarity: Any, points: int, queries: int | None) -> Any:
-    """Check that a similarity matrix has the shape of the queries and the database.
-
-    Args:
-        similarity: As `fit` was given it.
-        points: How many points the database has.
-        queries: How many separate queries there are; None for none.
-
-    Returns:
-        The matrix.
-    """
-    if isinstance(similarity, list | tuple):
-        try:
-            similarity = np.asarray(similarity)
-        except ValueError:
-            raise InputError("similarity is a list of rows of different lengths: give a matrix") from None
-    shape = tuple(np.shape(similarity))
-    if shape != (points if queries is None else queries, points):
-        expected = f"{points} x {points}" if queries is None else f"{queries} x {points} (queries x database)"
-        raise InputError(f"similarity has shape {shape}, but these items need {expected}")
-    return similarity
-
-
-def _labels_for(items: Items, labels: Any, what: str, whose: str) -> LabelSets:
-    """Check that there is a label for each item.
-
-    Args:
-        items: What the labels are for.
-        labels: As `fit` was given them.
-        what: The argument, for the error.
-        whose: The argument of the items, for the error.
-
-    Returns:
-        The label sets.
-    """
-    sets = LabelSets.of(labels)
-    if len(sets) != len(items):
-        raise InputError(f"{what} are for {len(sets)} points, but {whose} has {len(items)}: give one per point")
-    return sets

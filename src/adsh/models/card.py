@@ -13,12 +13,18 @@ def model_card(config: dict[str, Any]) -> str:
     names = config["labels"].get("database", ())
     shown = ", ".join(str(name) for name in names[:12]) + (", …" if len(names) > 12 else "")
     learned_from = f"{len(names):,} labels: {shown}" if names else "a similarity matrix"
+    updates = config.get("lineage", ())
+    if updates:
+        learned_from += f"; updated {len(updates)} time{'s' * (len(updates) > 1)}"
     seconds = sum(record["seconds"] for record in history)
     shape = " x ".join(str(side) for side in config["input_shape"])
     method = config.get("method", "adsh")
     title = "ADSH" if method == "adsh" else method + "_d" * bool(params.get("whole"))
     learned_by = "Asymmetric Deep Supervised Hashing (Jiang and Li)" if method == "adsh" else f"the method {title}"
     as_learned = "as learned" if method == "adsh" else "by the network, or as docs/methods.md says"
+    kept = (
+        f"{config['kept']:,} items of the database lie beside the model, for updates" if config.get("kept") else "none"
+    )
     gamma = f", gamma {recipe['gamma']:g}" if method == "adsh" else ""
     return f"""# {title}, {params["bits"]} bits
 
@@ -34,6 +40,7 @@ Binary codes of {config["points"]:,} database points and a network that encodes 
 | preset | {params["preset"]}, seed {params["seed"]} |
 | training | outer iterations: {recipe["outer"]}, epochs in each: {recipe["inner"]}, over {recipe["samples"]:,} \
 sampled points; batch {recipe["batch_size"]}{gamma}; {seconds:.1f} s on {config["trained_on"]} |
+| items kept | {kept} |
 | loss | {history[0]["loss"]:.4g} after the first iteration, {history[-1]["loss"]:.4g} after the last |
 
 ```python

@@ -31,6 +31,7 @@ from .fitted_network import FittedNetwork
 from .fitting import FitData, FitOptions, Fitting, LearnedTable
 from .network_state import save
 from .parameters import Parameters
+from .replay import Replay
 
 Indices = NDArray[np.int64]
 T = TypeVar("T")
@@ -40,7 +41,7 @@ _OF_NETWORK = {
 }  # fmt: skip  # values of a recipe that a network is built with
 _GIVEN = ("gamma", "samples", "outer", "inner", "batch_size", "lr")
 _SHARED = (
-    "bits", "network", "network_options", "preset", "recipe", "device", "seed", "progress", *_GIVEN,
+    "bits", "network", "network_options", "preset", "recipe", "device", "seed", "progress", "keep", *_GIVEN,
 )  # fmt: skip  # a checkpoint has them elsewhere, or they do not change the result
 
 
@@ -66,6 +67,8 @@ class DeepHash(FittedNetwork, Parameters, ABC):
 
     fitted_params_: dict[str, Any]  # when fit was called
     fingerprint_: Fingerprint  # of the training data
+    lineage_: tuple[str, ...] = ()  # fingerprints of the models that this one was updated from, the first one first
+    replay_: Replay | None = None  # items kept for updates
     _new_labels: NewLabels | None = None  # what `code_for` needs, where the method has codes for labels
 
     def _train(self, data: FitData, options: FitOptions) -> None:
@@ -81,6 +84,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
         self.input_shape_, self.fitted_params_ = data.items.shape, self.get_params()
         self.fingerprint_ = data.fingerprint
         self._set_codes(data.table, result.codes)
+        self._after_fit(data, result.features)
         if options.save_to is not None and result.is_rank0:
             self.save(options.save_to)
 
@@ -124,6 +128,14 @@ class DeepHash(FittedNetwork, Parameters, ABC):
     @abstractmethod
     def _set_codes(self, table: Any, codes: Codes | None) -> None:
         """Set `code_table_` and what else is learned; `codes` are those of the items encoded after training."""
+
+    def _after_fit(self, data: FitData, features: NDArray[np.float32] | None) -> None:
+        """Complete the model with what is learned from the data once it is fitted.
+
+        Args:
+            data: What it was fitted to.
+            features: What a frozen network computed of the items; None without one.
+        """
 
     @abstractmethod
     def _restore_labels(self, new_labels: Any, names: dict[str, Any]) -> None:

@@ -181,7 +181,7 @@ class Fitting:
             one_thread(recipe.deterministic_shards > 1),
         ):
             torch.manual_seed(int(self.model.seed))
-            network = self.model._network(self.model.bits, data.items.shape, recipe, data.table).to(device)
+            network = self._network().to(device)
             trained: nn.Module = network.top if isinstance(network, Frozen) else network
             self._weights = describe_weights(network)
             self._check_space(network, trained)
@@ -189,14 +189,14 @@ class Fitting:
             if isinstance(network, Frozen):
                 features = self._features(network)
                 query_items = as_items(features)
-            loader = DeviceLoader(query_items, device)
-            calibrate_and_check(trained, loader, self.model.bits)
+            items = DeviceLoader(query_items, device)
+            loader = self._prepare(trained, items)
             trainer = Trainer(
                 trained, loader, data.table, recipe, device, int(self.model.seed),
                 augmentation(recipe, query_items.shape), self.model._make_gradient, self.model._activation(recipe),
                 self.group,
             )  # fmt: skip
-            with threads_for(trained, device), loader:
+            with threads_for(trained, device), items:
                 history = trainer.fit(on_start=self._on_start, on_iteration=self._on_iteration)
                 self.model._finish(trained, data.table, loader)
             codes = None
@@ -205,6 +205,15 @@ class Fitting:
         if data.query_items is not data.items:
             features = None
         return FitResult(network.eval(), history, self.device, codes, features, self.group.is_rank0)
+
+    def _network(self) -> nn.Module:
+        """Return the network to train."""
+        return self.model._network(self.model.bits, self.data.items.shape, self.data.recipe, self.data.table)
+
+    def _prepare(self, trained: nn.Module, items: DeviceLoader) -> Loader:
+        """Prepare what is trained for its items, and return what loads them by the numbers that the table draws."""
+        calibrate_and_check(trained, items, self.model.bits)
+        return items
 
     def _check_space(self, network: nn.Module, trained: nn.Module) -> None:
         """Raise where the disk cannot hold what is to be written."""

@@ -4,6 +4,7 @@ config.json          format version, parameters, recipe, history, names of the l
 model.safetensors    the network's weights
 codes.safetensors    the distinct rows of codes, and what `code_for` needs
 row_numbers.npy      (n,) the row of each database point
+replay.safetensors   a few items of each label, which `update` learns from; left out where keep=0
 README.md            the model card
 """
 
@@ -36,7 +37,8 @@ from ..utils.tensors import as_bytes
 from . import storage
 from .card import model_card
 from .registry import build_model
-from .storage_format import CARD, CODES, NETWORK_FORMAT, ROW_NUMBERS, WEIGHTS
+from .replay import Replay
+from .storage_format import CARD, CODES, NETWORK_FORMAT, REPLAY, ROW_NUMBERS, WEIGHTS
 
 if TYPE_CHECKING:
     from .deep_hash import DeepHash
@@ -59,7 +61,10 @@ def save(model: DeepHash, folder: Path) -> None:
     row_numbers = model.code_table_.row_numbers
     check_target(folder, model.network_, row_numbers.nbytes)
     config = _config(model)
+    replay = model.replay_
+    kept = {} if replay is None else {REPLAY: lambda path: path.write_bytes(array_bytes(replay.arrays()))}
     storage.write_model(folder, NETWORK_FORMAT, config, {
+        **kept,
         WEIGHTS: lambda path: path.write_bytes(as_bytes(model.network_.state_dict())),
         CODES: lambda path: path.write_bytes(array_bytes(_code_arrays(model))),
         ROW_NUMBERS: lambda path: np.save(path, row_numbers, allow_pickle=False),
@@ -101,6 +106,9 @@ def restore(
     )
     model._restore_labels(_new_labels(model.code_table_, arrays, config), config["labels"])
     model.fitted_params_, model.fingerprint_ = params, config.get("data", {})
+    model.lineage_ = tuple(str(parent) for parent in config.get("lineage", ()))
+    if REPLAY in config["files"]:
+        model.replay_ = Replay.of(load_arrays(folder / REPLAY), len(row_numbers))
     return model
 
 
@@ -171,6 +179,8 @@ def _config(model: DeepHash) -> dict[str, Any]:
         "trained_on": str(model.device_),
         "labels": model.label_names_,
         "history": model.history_,
+        **({"lineage": list(model.lineage_)} if model.lineage_ else {}),
+        **({} if model.replay_ is None else {"kept": len(model.replay_)}),
     }
 
 

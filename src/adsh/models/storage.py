@@ -52,11 +52,12 @@ def write_model(
         for name, write in files.items():
             write(new / name)
         if storage_format.digested:
-            config = config | {"files": {name: _describe(new / name) for name in sorted(storage_format.digested)}}
+            listed = sorted({*storage_format.digested, *storage_format.optional} & set(files))
+            config = config | {"files": {name: _describe(new / name) for name in listed}}
         text = json.dumps(config, indent=1, ensure_ascii=False, default=lambda value: value.item())
         (new / CONFIG).write_text(text + "\n", encoding="utf-8")
     for other in FORMATS.values():
-        for name in set(other.files) - set(storage_format.files):  # of the model that was replaced
+        for name in {*other.files, *other.optional} - set(files):  # of the model that was replaced
             (folder / name).unlink(missing_ok=True)
 
 

@@ -13,6 +13,7 @@ from ..utils.reading import check_regular, read_json
 
 CONFIG = "config.json"  # of both formats
 WEIGHTS, CODES, ROW_NUMBERS, CARD = "model.safetensors", "codes.safetensors", "row_numbers.npy", "README.md"
+REPLAY = "replay.safetensors"  # items kept for updates
 ARRAYS = "arrays.safetensors"
 RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX, FEATURES = (
     "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report", "index", "features.npy",
@@ -33,11 +34,12 @@ class StorageFormat:
     files: tuple[str, ...]  # next to config.json
     digested: tuple[str, ...]  # files whose size and SHA-256 config.json holds
     restore: str  # "module:function" that builds the model from the folder and its config
+    optional: tuple[str, ...] = ()  # files that some models have; config.json holds their digests
 
 
 NETWORK_FORMAT = StorageFormat(  # ADSH and the deep methods; people edit their model cards, so those have no digest
     "adsh-model", "format_version", 1, files=(WEIGHTS, CODES, ROW_NUMBERS, CARD),
-    digested=(WEIGHTS, CODES, ROW_NUMBERS), restore="adsh.models.network_state:restore",
+    digested=(WEIGHTS, CODES, ROW_NUMBERS), restore="adsh.models.network_state:restore", optional=(REPLAY,),
 )  # fmt: skip
 FUNCTION_FORMAT = StorageFormat(  # the methods on features
     "adsh-method", "version", 1, files=(ARRAYS,), digested=(), restore="adsh.methods.state:restore",
@@ -75,7 +77,9 @@ def read_config(folder: Path) -> tuple[StorageFormat, dict[str, Any]]:
     if storage_format is None:
         raise FolderError(f"{folder / CONFIG} is not an adsh model's: give a folder that a model was saved in")
     _check_version(folder, config.get(storage_format.version_key), storage_format.version)
-    for name in storage_format.digested:
+    listed = config.get("files")
+    present = [name for name in storage_format.optional if isinstance(listed, dict) and name in listed]
+    for name in (*storage_format.digested, *present):
         problem = _file_problem(folder / name, config)
         if problem:
             raise FolderError(f"{folder / name} {problem}: save or copy the model again")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .standardize import Standardize
+from .standardize import Standardize, scarcity
 
 _NOISE, _MOST_NOISE = 0.0265, 2.0  # for each root of a dimension, with many points: .6 of 512; and at most
 
@@ -34,9 +34,16 @@ class MLP(nn.Module):
     def calibrate(self, sample: Tensor) -> None:
         """Set the standardisation, and the noise unless it was given, from a sample of the features."""
         self.standardize.calibrate(sample)
+        self._set_noise(self.standardize.scarcity)
+
+    def set_noise_for(self, points: int) -> None:
+        """Set the noise for training on so many points, unless it was given; the standardisation stays."""
+        self._set_noise(scarcity(points, len(self.standardize.mean)))
+
+    def _set_noise(self, scarce: float) -> None:
         if self._given_noise is None:
             noise = _NOISE * len(self.standardize.mean) ** 0.5
-            self.noise = min(_MOST_NOISE, noise * max(1.0, self.standardize.scarcity) ** 0.25)
+            self.noise = min(_MOST_NOISE, noise * max(1.0, scarce) ** 0.25)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return F(x), (b, bits)."""

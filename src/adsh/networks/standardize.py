@@ -9,6 +9,11 @@ FLOOR = 0.3  # of the overall deviation: so that a dimension that hardly varies 
 _SCARCE = 100  # points a dimension: with fewer the floor rises, as what varies little is noise more often than not
 
 
+def scarcity(points: int, dimensions: int) -> float:
+    """Return the points it would take for each point there is."""
+    return _SCARCE * dimensions / points
+
+
 class Standardize(nn.Module):
     """(x - mean) / deviation, dimension by dimension, with both estimated on a sample of the data."""
 
@@ -25,7 +30,7 @@ class Standardize(nn.Module):
     def calibrate(self, sample: Tensor) -> None:
         """Set mean and scale from (b, d) inputs."""
         variance, mean = torch.var_mean(sample.double(), dim=0, correction=0)
-        self.scarcity = _SCARCE * sample.shape[1] / (self.points or len(sample))
+        self.scarcity = scarcity(self.points or len(sample), sample.shape[1])
         floor = max(FLOOR**2, self.scarcity) * variance.mean()
         scale = (variance + floor).rsqrt()
         scale /= (variance * scale**2).mean().sqrt()  # unit deviation over all dimensions
