@@ -172,7 +172,7 @@ def test_a_lazy_database_is_read_only_where_sampled(blobs, n):
     points, _ = blobs
     source = LazyBatches(n, lambda i: points[i % 300])
     model = quick().fit(source, (np.arange(n) % 3).astype(np.uint8))
-    assert len(set(source.read)) < 2 * 4096 + 4 * 100 + 2  # to standardise, to fit votes to, to train
+    assert len(set(source.read)) < 2 * 4096 + 4 * 100 + 3 * 100 + 2  # to standardise, fit votes to, train and keep
     assert len(model.database_codes_) == n
     of_class = [len(np.unique(model.database_codes_[k::3], axis=0)) for k in range(3)]
     assert max(of_class) <= 1 + 4 * 100

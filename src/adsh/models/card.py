@@ -22,9 +22,7 @@ def model_card(config: dict[str, Any]) -> str:
     title = "ADSH" if method == "adsh" else method + "_d" * bool(params.get("whole"))
     learned_by = "Asymmetric Deep Supervised Hashing (Jiang and Li)" if method == "adsh" else f"the method {title}"
     as_learned = "as learned" if method == "adsh" else "by the network, or as docs/methods.md says"
-    kept = (
-        f"{config['kept']:,} items of the database lie beside the model, for updates" if config.get("kept") else "none"
-    )
+    kept = f"{config['kept']:,}, beside the model, for updates" if config.get("kept") else "none"
     gamma = f", gamma {recipe['gamma']:g}" if method == "adsh" else ""
     return f"""# {title}, {params["bits"]} bits
 

@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..labels import LabelSets
 
 _MOST_BYTES = 64 << 20  # of all items together
-_CANDIDATES = 5  # times the number to keep, of each label
+_CANDIDATES = 5  # times the number to keep, of each label; of items that are read from files no more than are kept
 _MOST_POINTS = 1 << 22  # that candidates come from
 
 Indices = NDArray[np.int64]
@@ -69,6 +69,7 @@ def keep_some(
     keep = min(int(keep), _MOST_BYTES // (bytes_each * max(len(labels.names), 1)))
     if not keep:
         return None
+    candidates = keep * (_CANDIDATES if items.is_array else 1)
     rng = np.random.default_rng([seed, 11])
     holders, sets = labels.holders()
     by_set, starts = _members(labels, rng)
@@ -76,8 +77,8 @@ def keep_some(
     for tag in range(len(labels.names)):
         of_tag = sets[holders[tag] : holders[tag + 1]]
         members = np.concatenate([by_set[starts[k] : starts[k + 1]] for k in of_tag] or [by_set[:0]])
-        if len(members) > _CANDIDATES * keep:
-            members = np.sort(rng.choice(members, _CANDIDATES * keep, replace=False))
+        if len(members) > candidates:
+            members = np.sort(rng.choice(members, candidates, replace=False))
         if len(members) > keep:
             members = members[herd(features_of(members), keep)]
         chosen.update(members.tolist())

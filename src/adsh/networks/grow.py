@@ -58,10 +58,10 @@ def grow(network: nn.Module, bits: int, shape: Sequence[int], outputs: Outputs) 
     sets, labels = outputs.members.shape
     head = {"classes": labels, "label_sets": sets} if outputs.several else {"classes": sets}
     grown = create_network(spec["name"], bits, shape, **head, **options)
-    former, new = network.state_dict(), grown.state_dict()
+    tensors: dict[str, Tensor] = dict(network.state_dict())
     for name, tensor in _head_tensors(posterior_of(network), posterior_of(grown), outputs).items():
-        former[("top." if isinstance(network, Frozen) else "") + name] = tensor
-    grown.load_state_dict({name: former[name] for name in new})
+        tensors[("top." if isinstance(network, Frozen) else "") + name] = tensor
+    grown.load_state_dict({name: tensors[name] for name in grown.state_dict()})
     return grown
 
 
@@ -78,14 +78,13 @@ def _head_tensors(former: Posterior, new: Posterior, outputs: Outputs) -> dict[s
     assert isinstance(old, nn.Linear)
     assert isinstance(head, nn.Linear)
     sets, labels = outputs.former_sets, outputs.former_labels
-    of_labels = isinstance(head, LabelSetScores)
-    rows = labels if of_labels else sets
+    rows = labels if isinstance(head, LabelSetScores) else sets
     tensors = {
         "network.head.weight": _rows(old.weight, rows),
         "network.head.bias": _rows(old.bias, rows),
         "codes": _rows(former.codes, sets),
     }
-    if of_labels:
+    if isinstance(head, LabelSetScores):
         head.set_label_sets(torch.as_tensor(outputs.members), torch.as_tensor(outputs.count))
         bias = head.set_bias.detach().clone()
         if isinstance(old, LabelSetScores):
