@@ -12,8 +12,8 @@ def run(script):
 
 def test_the_public_names_are_the_intended_ones():
     names = {
-        "ADSH", "AdshError", "AdshWarning", "LabelSets", "create_network", "data", "evaluate", "load", "methods",
-        "metrics", "open_index", "train_and_index",
+        "ADSH", "AdshError", "AdshWarning", "Changes", "LabelSets", "create_network", "data", "evaluate", "load",
+        "methods", "metrics", "open_index", "train_and_index",
     }  # fmt: skip
     assert set(adsh.__all__) == names
     for name in adsh.__all__:

@@ -10,6 +10,7 @@ __all__ = [
     "ADSH",
     "AdshError",
     "AdshWarning",
+    "Changes",
     "LabelSets",
     "create_network",
     "data",
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from .errors import AdshError, AdshWarning
     from .index import open_index
     from .labels import LabelSets
+    from .learn.changes import Changes
     from .models.adsh import ADSH, load
     from .networks import create_network
     from .runs.pipeline import train_and_index
@@ -35,6 +37,7 @@ _HOMES = {
     "load": "models.adsh",
     "create_network": "networks",
     "LabelSets": "labels",
+    "Changes": "learn.changes",
     "data": "data",
     "evaluate": "evaluate",
     "methods": "methods",

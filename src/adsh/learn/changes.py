@@ -89,6 +89,8 @@ def change_database(
     inherits[after[untouched]] = np.flatnonzero(untouched)
     same &= np.append(untouched, True)[before]
     kept = np.flatnonzero(stays)
+    if new is None and not (sets[kept] != unlabelled).any():
+        raise InputError("no item with a label would be left: keep some, or give new ones")
     added = np.empty(0, dtype=np.int64)
     if new is not None:
         of_each = [number.setdefault(frozenset(new.names_of(k)), len(number)) for k in range(new.set_count)]
@@ -141,7 +143,7 @@ def _check_positions(what: str, positions: Any, n: int) -> None:
     array = np.asarray(positions)
     if len(array) and (array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= n):
         odd = array[(array < 0) | (array >= n)][0] if array.dtype.kind in "iu" else array[0]
-        raise InputError(f"{what} names item {odd!r}: give positions in the database, 0 to {n - 1}")
+        raise InputError(f"{what} names item {odd}: give positions in the database, 0 to {n - 1}")
 
 
 def _check_kinds(number: dict[Tags, int]) -> None:

@@ -124,6 +124,7 @@ class DeepBaseline(DeepHash):
         self._check_options()
         table = self._table(known, chosen[~known.empty[known.ids[chosen]]])
         recipe = self._recipe(known, table.num_sampleable)
+        self._warn_of_few(table.num_sampleable)
         data = fingerprint(items, known)
         self._names = known.names
         options = FitOptions(callback, save_to, checkpoints, checkpoint_every, resume, overwrite)

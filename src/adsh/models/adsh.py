@@ -176,6 +176,7 @@ class ADSH(DeepHash):
         if started is not None:  # an earlier version may have chosen another head
             fits, why = started.get("head", BITS), "the run began with it"
         recipe = self._recipe(table.label_sets, table.num_sampleable, fits)
+        self._warn_of_few(table.num_sampleable)
         if recipe.head == POSTERIOR and (sizes is None or (sizes.several and sizes.count > MOST)):
             raise InputError(
                 f"head='posterior' needs labels, a network given by its name and, where items have several labels, at "

@@ -180,16 +180,19 @@ class DeepHash(FittedNetwork, Parameters, ABC):
         recipe = config.recipe(
             self.preset, name, multi_label=multi, method=self.name, fits=fits, points=num_sampleable, **given
         )
+        recipe = recipe.replace(samples=min(recipe.samples, num_sampleable))
+        if "compile" not in given and recipe.outer * recipe.inner * recipe.samples < config.MIN_ITEMS_TO_COMPILE:
+            recipe = recipe.replace(compile=config.CUDA_GRAPH if recipe.compile else False)
+        return recipe
+
+    def _warn_of_few(self, num_sampleable: int) -> None:
+        """Warn where more samples were requested than there are points to sample."""
         if self.samples is not None and self.samples > num_sampleable:
             warnings.warn(
                 f"samples={self.samples}, but only {num_sampleable} points can be sampled: all of them are taken",
                 AdshWarning,
                 stacklevel=4,
             )
-        recipe = recipe.replace(samples=min(recipe.samples, num_sampleable))
-        if "compile" not in given and recipe.outer * recipe.inner * recipe.samples < config.MIN_ITEMS_TO_COMPILE:
-            recipe = recipe.replace(compile=config.CUDA_GRAPH if recipe.compile else False)
-        return recipe
 
     def _checkpoints(self, options: FitOptions, recipe: config.Recipe, data: Fingerprint) -> Checkpoints | None:
         """Open the checkpoints of this configuration and data; None where none are requested.

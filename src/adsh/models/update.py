@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.int64]
 _FEWEST = 2  # labelled items that a network can go on from
+_RATE_OF_FEW = 0.3  # times the learning rate of a fit, where few of the old items are at hand: .91 for .89 of MAP
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def update(
         new_items, at_hand = _frozen_features(model, model.network_, new_items, at_hand, options)
     items, positions = _at_hand(database, new_items, at_hand)
     growth = grow_model(model, database, positions)
-    recipe = _recipe(model, growth, outer)
+    recipe = _recipe(model, growth, outer, has_all=old is not None)
     growth.codes.target = recipe.target(model.bits)
     network, history = growth.network, model.history_
     trained: Any = network.top if isinstance(network, Frozen) else network
@@ -205,12 +206,22 @@ class _ByPosition:
         return np.searchsorted(self._positions, places)
 
 
-def _recipe(model: ADSH, growth: Growth, outer: int | None) -> Recipe:
-    """Return the values of the update: those of a fit, with half of its outer iterations."""
-    table = growth.table
-    recipe = model._recipe(growth.codes.label_sets, table.num_sampleable, model.recipe_.head)
-    recipe = recipe.replace(outer=ceil(recipe.outer / 2) if outer is None else outer)
-    return recipe.replace(samples=max(1, min(recipe.samples, table.num_sampleable)))
+def _recipe(model: ADSH, growth: Growth, outer: int | None, *, has_all: bool) -> Recipe:
+    """Return the values of the update: those of a fit, with half of its outer iterations.
+
+    Args:
+        model: the model.
+        growth: what is trained.
+        outer: outer iterations, where they are given.
+        has_all: whether all items of the database before are at hand.
+    """
+    num_sampleable = max(1, growth.table.num_sampleable)
+    fit = model._recipe(growth.codes.label_sets, num_sampleable, model.recipe_.head)
+    return fit.replace(
+        outer=ceil(fit.outer / 2) if outer is None else outer,
+        lr=fit.lr * (1.0 if has_all else _RATE_OF_FEW),
+        samples=min(fit.samples, num_sampleable),
+    )
 
 
 def _at_hand(database: ChangedDatabase, new: Items | None, old: OldItems | None) -> tuple[Items | None, Indices]:
