@@ -60,7 +60,7 @@ def test_new_classes_are_found_and_no_old_bit_changes(model, four, data, has_all
     old, new = labels < 4, labels >= 4
     assert found(model, labels[old]) > 0.95
     before = model_fingerprint(model)
-    assert model.update(X[new], labels[new], old=X[old] if has_all else None, outer=12) is model
+    assert model.update(X[new], labels[new], old=X[old] if has_all else None, outer=25) is model
     now = np.concatenate([labels[old], labels[new]])
     assert np.array_equal(model.database_codes_[: old.sum()], four[1])
     assert len(model.database_codes_) == len(now)
