@@ -1,4 +1,4 @@
-# Serves an exported model and an index: no torch, no compiler, a user without rights. See docs/export.md.
+# Serves an exported model and an index: no torch, no compiler, a user without rights. See docs/howto/export.md.
 FROM python:3.11-slim AS build
 WORKDIR /src
 COPY pyproject.toml constraints.txt requirements-serve.txt README.md LICENSE ./

@@ -1,4 +1,4 @@
-"""Write the rows of results/cifar10/baselines.json as tables into docs/methods.md, between its two marks.
+"""Write the rows of results/cifar10/baselines.json as tables into docs/reference/methods.md, between its two marks.
 
 python runs/methods_page.py
 """
@@ -60,7 +60,7 @@ def page(rows):
 
 def main():
     rows = [row for row in json.loads(Path("results/cifar10/baselines.json").read_text()) if row["seed"] == 0]
-    path = Path("docs/methods.md")
+    path = Path("docs/reference/methods.md")
     before, _, rest = path.read_text().partition(START)
     after = rest.partition(END)[2]
     path.write_text(f"{before}{START}\n{page(rows)}\n{END}{after}")

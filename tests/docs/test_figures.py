@@ -194,12 +194,12 @@ def test_what_is_said_of_a_few_thousand_items_and_of_classes_that_were_not_train
 
 
 def test_what_is_said_of_guesses():
-    """docs/serve.md: how far shares are from how often guesses are right, next to those of the ten nearest items."""
+    """docs/howto/serve.md: how far shares are from how often guesses are right, next to those of the ten nearest items."""
     sets = json.loads((ROOT / "results/benchmarks/guess.json").read_text(encoding="utf-8"))["figures"]["sets"]
     assert len({name.partition(",")[0] for name in sets}) == 3
     ways = [(ways[f"{codes}, all items"], ways[f"{codes}, ten nearest"]) for ways in sets.values()
             for codes in ("as learned", "by the network")]  # fmt: skip
-    said = (ROOT / "docs/serve.md").read_text(encoding="utf-8")
+    said = (ROOT / "docs/howto/serve.md").read_text(encoding="utf-8")
     gaps = [all_items["gap"] for all_items, _ in ways]
     assert f"differ by {max(gaps):.2f} on average at most".replace("0.", ".") in said
     sure = min(all_items["bins"]["0.9"][1] for all_items, _ in ways)

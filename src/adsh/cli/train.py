@@ -155,7 +155,7 @@ def command(
     _d learn from the full database. Baselines without a network take --options, and none of the network's flags.
 
     With --processes, or under torchrun for several hosts, the codes are those of one process up to rounding, and with
-    --deterministic-shards bit for bit: see docs/scale.md.
+    --deterministic-shards bit for bit: see docs/howto/scale.md.
     """
     flags = dict(locals())  # every parameter by name
     from ..runs.pipeline import IndexingInterrupted, train_and_index
