@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import cli_reference  # noqa: E402  # after its folder is known
+import headline_tables  # noqa: E402  # the same
 import http_reference  # noqa: E402  # the same
 import results_tables  # noqa: E402  # the same
 
@@ -44,6 +45,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "cli": cli_reference.markdown,
     "http": http_reference.markdown,
     "decisions": decision_list,
+    **headline_tables.TABLES,
     **results_tables.TABLES,
 }
 
