@@ -75,6 +75,13 @@ def test_every_page_is_in_the_navigation():
         assert name in listed or name.startswith("decisions/"), name
 
 
+def test_a_decision_fits_a_screen_and_leads_to_its_lab_notes():
+    for page in (DOCS / "decisions").glob("[0-9]*.md"):
+        text, notes = page.read_text(encoding="utf-8"), page.parent / "notes" / page.name
+        assert len(text.split()) <= 350, f"{page.name}: put what was tried into decisions/notes/"
+        assert not notes.exists() or f"](notes/{page.name})" in text
+
+
 def test_pages_fetch_nothing_from_elsewhere():
     assert "font: false" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for path in [*PAGES, *DOCS.glob("images/*.svg"), *DOCS.glob("*.css")]:
