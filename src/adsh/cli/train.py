@@ -251,7 +251,7 @@ def _describe(artifacts: TrainingArtifacts, *, details: bool) -> dict[str, str]:
     if evaluation is not None:
         lines |= _accuracy(evaluation) if details else {}
         if ahead := baselines_ahead(evaluation):
-            lines["ahead"] = "; ".join(ahead)
+            lines["ahead"] = f"by MAP, {'; '.join(ahead)}"
         lines["report"] = str(artifacts.report)
     if ingested is not None:
         count = ingested.added + ingested.replaced + ingested.skipped
