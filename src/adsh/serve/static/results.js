@@ -87,7 +87,7 @@ export function card(match, images, queryBits, { enlarge, seen }) {
         distanceOf(match, queryBits?.length),
       ),
       bits,
-      el("span", { class: "key", title: match.key }, match.key),
+      el("span", { class: "key", title: match.key }, el("bdi", {}, match.key)),
       facts && el("span", { class: "facts", title: facts }, facts),
       el("span", { class: "away" }, "Search from this."),
     ),
