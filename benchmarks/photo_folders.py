@@ -65,7 +65,7 @@ def walk(folder: Path, scratch: Path) -> dict[str, Any]:
     return {
         "images": info["items"], "classes": info["classes"], "queries": evaluation["queries"],
         "left_out": trained["read"].get("duplicates_removed", []), "added": added["added"],
-        "seconds": {step: round(spent, 1) for step, spent in seconds.items()},
+        "seconds": {step: round(spent, 2) for step, spent in seconds.items()},
         "model": {name: figures(column) for name, column in evaluation["columns"].items()},
         "baselines": {
             baseline["name"]: {name: figures(column) for name, column in baseline["columns"].items()}

@@ -28,6 +28,7 @@ def alternatives() -> str:
         ["**`adsh`, 48 bits**", *_way(ours), trained],
         ["float vectors, faiss flat", *_way(ways["float vectors"]), "nothing"],
         ["the same, product-quantised (faiss)", *_way(ways["product quantisation, 64 bytes"]), "nothing"],
+        ["the same, to 8 bytes", *_way(ways["product quantisation, 8 bytes"]), "nothing"],
         ["CLIP, product-quantised, as published", "–", "–", "270", "9.9 ms", "nothing"],
         [
             "a linear classifier", *_way(classifier)[:3], "none: it names",
@@ -89,14 +90,12 @@ def photo_folders() -> str:
     for name, measured in _photo_folders().items():
         model, baselines = measured["model"], measured["baselines"]
         cosine, linear = baselines["float cosine"], baselines["linear classifier"]
-        rows.append([
-            _PHOTOS[name], f"{measured['images']:,}", f"{100 * model['learned']['P@10']:.0f} %",
-            f"{100 * model['new']['P@10']:.0f} %", f"{100 * model['new']['chance']:.0f} %", *(_short(model[column]["MAP"]) for column in _COLUMNS),
-            _short(cosine["new"]["MAP"]), _short(linear["new"]["MAP"]),
-        ])  # fmt: skip
-    head = ["a folder of", "images", "ten nearest, learned", "ten nearest, new", "chance"]
-    head += ["MAP learned", "by the network", "new items", "float cosine, new", "linear classifier, new"]
-    return table(head, rows)
+        right, chance = (f"{100 * model['learned'][of]:.0f} %" for of in ("P@10", "chance"))
+        columns = (_short(model[column]["MAP"]) for column in _COLUMNS)
+        others = (_short(baseline["new"]["MAP"]) for baseline in (cosine, linear))
+        rows.append([_PHOTOS[name], f"{measured['images']:,}", right, chance, *columns, *others])
+    head = ["a folder of", "images", "of the ten nearest", "by chance", "MAP learned", "by the network", "new items"]
+    return table([*head, "float cosine, new", "linear classifier, new"], rows)
 
 
 def first_hour() -> str:
@@ -111,7 +110,7 @@ def first_hour() -> str:
 
 
 def _seconds(value: float) -> str:
-    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s" if value >= 0.1 else f"{1000 * value:.0f} ms"
+    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s" if value >= 0.1 else "below 0.1 s"
 
 
 def same_features() -> str:

@@ -107,7 +107,7 @@ def test_a_plain_folder_of_classes_is_opened_without_a_word(tmp_path):
 
 
 @pytest.mark.parametrize("part", ["", "train/"])
-def test_it_is_said_that_folders_inside_the_classes_are_not_told_apart(tmp_path, part):
+def test_folders_inside_the_classes_that_share_a_class_are_named(tmp_path, part):
     names = [f"{part}fruit/{kind}/1.png" for kind in ("apple", "pear", "plum", "quince")] + [f"{part}milk/oat/1.png"]
     names += [name.replace("train", "test") for name in names] if part else []
     with warnings.catch_warnings(record=True) as caught:
@@ -118,7 +118,7 @@ def test_it_is_said_that_folders_inside_the_classes_are_not_told_apart(tmp_path,
     assert "fruit/apple, fruit/pear, fruit/plum and 1 more; for classes by these, give a list" in said
 
 
-def test_folders_beside_images_are_no_classes_that_were_missed(tmp_path):
+def test_folders_next_to_images_are_no_classes_that_were_missed(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         open_source(folder(tmp_path, "cat/1.png", "cat/old/2.png", "cat/new/3.png", "dog/deep/4.png"))

@@ -63,7 +63,8 @@ def test_every_mark_of_a_page_is_known(hooks):
 def test_links_to_files_lead_somewhere(hooks):
     """mkdocs checks links between pages; these are those of the README, and those that leave docs/."""
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#\s]+)", text) + re.findall(r'src="([^"]+)"', text):
             if not re.match(r"[a-z]+:", target):
                 assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
 

@@ -46,7 +46,7 @@ def test_an_index_gets_every_word_of_a_sentence(description):
     assert words == re.findall(r"[a-z]{3,}", re.sub(r"\]\([^)]*\)", "]", description).lower())
 
 
-def test_the_package_says_that_its_description_is_made():
+def test_the_description_is_built_with_the_package():
     assert re.search(
         r"^dynamic = \[.*\"readme\"\]", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
     )
