@@ -106,11 +106,11 @@ def first_hour() -> str:
         [f"{_PHOTOS[name]}", f"{measured['images']:,}", *(_seconds(measured["seconds"][step]) for step in steps)]
         for name, measured in folders.items()
     ]
-    return table(["a folder of", "images", *(step if " HTTP" in step else f"`{step}`" for step in steps)], rows)
+    return table(["a folder of", "images", *("over HTTP" if "HTTP" in step else f"`{step}`" for step in steps)], rows)
 
 
 def _seconds(value: float) -> str:
-    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s" if value >= 0.1 else "below 0.1 s"
+    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s" if value >= 0.1 else "< 0.1 s"
 
 
 def same_features() -> str:
