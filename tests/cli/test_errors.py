@@ -166,10 +166,10 @@ def test_points_without_a_label_are_no_queries_and_are_evaluated_as_such(adsh, t
     assert ended.json["learned"]["map_expected"] > 0.9 * 135 / 285  # unlabelled items stand among the relevant
 
 
-def test_copies_of_features_on_both_sides_are_refused(refused, tmp_path, blobs):
+def test_copies_of_features_on_both_sides_are_refused_if_strict(refused, tmp_path, blobs):
     features, labels = blobs
     np.savez(tmp_path / "twice.npz", features=np.vstack([features] * 2), labels=np.concatenate([labels] * 2))
-    assert "--drop-duplicates" in refused("train", "twice.npz", "--outer", 1, "--out", "model")
+    assert "--drop-duplicates" in refused("train", "twice.npz", "--strict", "--outer", 1, "--out", "model")
 
 
 def test_an_unfinished_run_is_distinguished_from_a_folder_of_something_else(adsh, refused, blob_file):

@@ -332,6 +332,15 @@ def test_a_slip_in_a_field_is_reported_and_numbers_find_classes_of_that_name(ads
     assert len(found["matches"]) + len(others["matches"]) == 12  # those held out are in it too
 
 
+def test_labels_that_are_no_texts_are_shown(adsh, index):
+    with package.open_index(index) as opened:
+        code = np.frombuffer(next(iter(opened.items())).code, np.uint8)[None]
+        opened.add(["0 numbers"], code, [{"class": [1, "two", None]}])
+    shown = adsh("search", index, "photos/cat/00.jpg", "-k", 99)
+    assert shown.status == 0, shown.err
+    assert "1, two, None" in shown.out
+
+
 def test_a_model_and_its_index_may_move_together(adsh, photos, tmp_path):
     trained = adsh(*TRAIN)
     assert trained.status == 0, trained.err

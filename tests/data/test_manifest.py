@@ -108,6 +108,21 @@ def test_files_that_are_not_there_or_no_text_are_reported(tmp_path):
         open_manifest(tmp_path)
 
 
+def test_numbers_between_spaces_of_any_kind_are_numbers(tmp_path):
+    text = "path,price,code\na.png,\u00a05\u2003,7\nb.png,6\x0b,\u00a0\n"
+    dataset = open_source(written(tmp_path / "m.csv", text))
+    assert [dataset.metadata(at) for at in range(2)] == [{"price": 5, "code": 7}, {"price": 6}]
+
+
+def test_a_list_whose_lines_each_have_columns_of_their_own_is_refused_at_once(tmp_path):
+    lines = [json.dumps({"path": f"{at}.png", **{f"{at} {name}": 1 for name in range(3)}}) for at in range(4096)]
+    with pytest.raises(InputError, match=r"m\.jsonl has more than 1,024 columns: leave out what no search needs$"):
+        open_source(written(tmp_path / "m.jsonl", "\n".join(lines)))
+    late = [json.dumps({"path": f"{at}.png", f"column {at // 5}": 1}) for at in range(5200)]  # in two blocks
+    with pytest.raises(InputError, match="more than 1,024 columns"):
+        open_source(written(tmp_path / "m.jsonl", "\n".join(late)))
+
+
 def test_a_column_that_starts_late_is_empty_before(tmp_path):
     dataset = open_source(written(tmp_path / "m.jsonl", '{"path": "a"}\n{"path": "b", "more": [1]}\n{"path": "c"}\n'))
     assert list(dataset.columns["more"]) == ["", "[1]", ""]

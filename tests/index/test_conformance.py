@@ -13,6 +13,7 @@ from adsh.hamming.bits import pack
 from adsh.hamming.small_vectors import Projection
 from adsh.index.filters import Filter
 from adsh.index.matches import StoredVectors
+from adsh.index.rows import SAMPLE_BYTES
 from tests.index import stores
 from tests.index.cases import keys, random_codes
 from tests.reference import hamming as plain
@@ -225,6 +226,18 @@ def test_a_sample_is_of_items_that_are_there(index, codes):
         some = index.sample(count)
         assert 1 <= len(some) <= count
         assert index.get([item.key for item in some]) == some
+
+
+def test_a_sample_of_items_with_long_metadata_is_small(index):
+    text = "x" * 60_000
+    for start in range(0, 400, 100):
+        names = [str(at) for at in range(start, start + 100)]
+        index.add(names, random_codes(4).repeat(25, axis=0), [{"text": text}] * 100)
+    for some in (index.sample(400), index.first(400)):
+        assert 0 < sum(len(item.metadata["text"]) for item in some) <= 2 * SAMPLE_BYTES + 256 * len(text)
+        assert len(some) < 400
+    assert len(index.sample(10)) in range(1, 11)
+    assert [item.key for item in index.first(3)] == ["0", "1", "2"]
 
 
 def test_one_handle_sees_what_another_did(place):

@@ -107,6 +107,25 @@ def test_a_large_index_that_cannot_be_sampled_evenly_gives_no_guess(index, monke
     assert Guesser(index)(code(0)) is None
 
 
+def test_an_index_on_a_server_with_few_codes_is_no_even_sample(index, monkeypatch):
+    monkeypatch.setattr(guess, "_SAMPLE", 100)
+    monkeypatch.setattr(index, "folder", None)
+    monkeypatch.setattr(type(index), "sample", lambda index, count: list(index.items())[:20])  # one code has the others
+    add(index, [(str(at), 0 if at < 480 else at, {"class": "a"}) for at in range(500)])
+    assert Guesser(index)(code(0)) is None
+
+
+def test_an_item_votes_for_few_short_labels(index):
+    lists = [{"class": list(range(at, at + 9000))} for at in range(100)]
+    add(index, [(str(at), at, metadata) for at, metadata in enumerate(lists)])
+    guesser = Guesser(index)
+    assert guesser(code(0)).label == "31"  # of each item the first 32
+    assert len(guesser._votes._voter) <= 32 * 100
+    index.remove(index.keys())
+    add(index, [("long", 0, {"class": "x" * 60_000}), ("short", 255, {"class": "y"})])
+    assert Guesser(index)(code(0)).label == "y"
+
+
 def test_an_answer_has_a_guess_unless_conditions_would_contradict_it(index):
     add(index, [(str(at), at, {"class": "a" if at < 4 else "b"}) for at in range(8)])
     searcher, queries = Searcher(index), EncodedQueries(code(0))

@@ -56,7 +56,7 @@ def test_the_own_page_and_programs_are_answered(start, artifacts):
     "condition",
     [
         {"ge": "/"}, {"lt": "0"}, {"gt": ""}, {"eq": "/tmp/a"}, "/tmp/a", {"in": ["a", "/tmp"]}, {"ne": "/tmp"},
-        {"not_in": ["/tmp"]},
+        {"not_in": ["/tmp"]}, {"all": ["/tmp"]}, {"all": [{"ge": "/"}, {"lt": "0"}]}, {"all": []},
     ],
 )  # fmt: skip
 def test_a_hidden_path_cannot_be_guessed_through_a_filter(api, condition):

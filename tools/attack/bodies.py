@@ -90,6 +90,27 @@ def _item(rng: random.Random, size: int) -> Drawn:
     return _json(f"/v1/items/hostile{rng.randrange(50)}", b'{"code":"zz","metadata":' + metadata + b"}", "PUT")
 
 
+def _own(rng: random.Random, size: int) -> Drawn:
+    leave_out = rng.choice([b"false", b"true", b"0", b'"false"', b"null", b"[" * size + b"]" * size])
+    more = rng.choice([b'"radius":0', b'"radius":%d' % size, b'"k":%d' % size, b'"radius":-1', b'"rerank":%d' % size])
+    return _json(
+        "/v1/search", b'{"key":"key/%d","include_self":' % rng.randrange(25_000) + leave_out + b"," + more + b"}"
+    )
+
+
+def _labels(rng: random.Random, size: int) -> Drawn:
+    many = b"[" + b",".join(b"%d" % at for at in range(size)) + b"]"
+    label = rng.choice([many, b'"' + b"x" * size + b'"', b"9" * size, b'{"a":1}', b'["\\u0000",true,1e308]'])
+    body = b'{"code":"%06x","metadata":{"class":' % rng.getrandbits(24) + label + b"}}"
+    return _json(f"/v1/items/labels{rng.randrange(20)}", body, "PUT")
+
+
+def _batch(rng: random.Random, size: int) -> Drawn:
+    metadata = b'{"text":"' + b"x" * min(size, 2000) + b'"}'  # to store more is no malformed request
+    items = (b'{"key":"batch%d","code":"%06x","metadata":%s}' % (at, at, metadata) for at in range(min(size, 100)))
+    return _json("/v1/items", b'{"items":[' + b",".join(items) + b"]}")
+
+
 def _form(rng: random.Random, size: int) -> Drawn:
     part = rng.choice(
         [
@@ -103,7 +124,7 @@ def _form(rng: random.Random, size: int) -> Drawn:
 
 
 _KINDS: list[Callable[[random.Random, int], Drawn]] = [
-    _items, _fields, _filter, _deep, _numbers, _texts, _item, _form,
+    _items, _fields, _filter, _deep, _numbers, _texts, _item, _own, _labels, _batch, _form,
 ]  # fmt: skip
 
 

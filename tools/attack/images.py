@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from tests.serve.mutations import avif_items, avif_with, box
 
 from ._settings import Settings
 from ._under_load import attack
@@ -87,6 +88,15 @@ def _bombs() -> list[bytes]:
         gif[:gif_at] + b"\x21\xfe" + b"\x01a" * 2_000_000 + b"\0" + gif[gif_at:],
         _bmp_runs(5000, 2_000_000),
         saved(Image.new("RGB", (4000, 4000)), "WEBP", quality=1),
+        *(_avif_bombs() if "AVIF" in Image.SAVE else []),
+    ]
+
+
+def _avif_bombs() -> list[bytes]:
+    return [
+        saved(Image.new("RGB", (7000, 7000)), "AVIF", quality=1, speed=10),
+        avif_items(60_000),
+        avif_with(b"ipco", box(b"free") * 1_900_000),
     ]
 
 

@@ -117,4 +117,4 @@ def _nearest(answer: dict[str, Any], radius: int | None) -> str:
 
 def _class(metadata: dict[str, Any] | None) -> str:
     value = (metadata or {}).get("class", "")
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

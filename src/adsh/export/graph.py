@@ -72,6 +72,7 @@ class KernelOutputs(nn.Module):
     centre: Tensor
     anchors: Tensor
     weights: Tensor
+    offset: Tensor
 
     def __init__(self, function: Kernel) -> None:
         super().__init__()
@@ -80,13 +81,14 @@ class KernelOutputs(nn.Module):
         self.register_buffer("centre", centre)
         self.register_buffer("anchors", arrays["anchors"] - centre)
         self.register_buffer("weights", arrays["weights"])
+        self.register_buffer("offset", arrays.get("offset", torch.zeros(arrays["weights"].shape[1])))
         self.spread = float(arrays["spread"])
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Return (n, c) outputs."""
         x = inputs.flatten(1).float() - self.centre
         squares = x.square().sum(1, keepdim=True) - 2 * x @ self.anchors.T + self.anchors.square().sum(1)
-        return (torch.exp(squares.clamp(min=0) * (-0.5 / self.spread**2)) @ self.weights,)
+        return (torch.exp(squares.clamp(min=0) * (-0.5 / self.spread**2)) @ self.weights + self.offset,)
 
 
 _FUNCTIONS: dict[str, Any] = {Linear.kind: LinearOutputs, Kernel.kind: KernelOutputs}

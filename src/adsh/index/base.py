@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
@@ -23,10 +22,11 @@ from .export import to_faiss, to_npy, to_parquet
 from .filters import Filter
 from .header import PROJECTION, Header, load_projection, save_projection
 from .matches import Item, Matches, StoredVectors
-from .rows import Rows, RowsBuilder
+from .rows import SAMPLE_BYTES, Rows, RowsBuilder
 from .validation import LONGEST_KEY, Batch, check_given, check_items, check_keys, check_number, check_queries
 
 Ranking = Literal["hamming", "asymmetric"]
+_SAMPLED_AT_ONCE = 256  # items read for a sample before its size is looked at
 
 
 class Index(ABC):
@@ -217,8 +217,22 @@ class Index(ABC):
             yield from rows.items()
 
     def sample(self, count: int) -> list[Item]:
-        """Return at most `count` items: spread over the index if that needs no full read, else the first ones."""
-        return list(islice(self.items(), count))
+        """Return at most `count` items: spread over the index if that needs no full read, else the first ones.
+
+        They are fewer where their metadata takes more than `SAMPLE_BYTES`.
+        """
+        return self.first(count)
+
+    def first(self, count: int) -> list[Item]:
+        """Return the first `count` items in the order of insertion, or fewer, as of `sample`."""
+        found: list[Item] = []
+        size = 0
+        for rows in self.batches(min(count, _SAMPLED_AT_ONCE)):
+            found.extend(rows.items())
+            size += 0 if rows.metadata is None else rows.metadata.blob.nbytes
+            if len(found) >= count or size > SAMPLE_BYTES:
+                break
+        return found[:count]
 
     def keys(self) -> list[str]:
         """Return every key, in the order of insertion."""

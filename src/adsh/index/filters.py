@@ -21,6 +21,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "ge": operator.ge,
 }
 _ALL = "all"  # a list of conditions, each a value or comparisons
+_PLAIN = frozenset((str, int, float, bool, type(None)))
 _OPERATORS = ("eq", "ne", "in", "not_in", _ALL, *_COMPARISONS)
 
 
@@ -59,6 +60,7 @@ class _OneOf:
     def __init__(self, values: Iterable[Any]) -> None:
         plain = (str, int, float, type(None))
         self._plain = {(isinstance(one, bool), one) for one in values if isinstance(one, plain)}
+        self._values = {one for _, one in self._plain}
         self._others = [one for one in values if not isinstance(one, plain)]
 
     def holds(self, found: Any) -> bool:
@@ -67,6 +69,10 @@ class _OneOf:
 
     def _holds_plain(self, found: Any) -> bool:
         if isinstance(found, list):
+            if _is_flat(found) and self._values.isdisjoint(
+                found
+            ):  # 1 and True are equal there, so others are looked at
+                return False
             return any(map(self._holds_plain, found))
         return isinstance(found, str | int | float | None) and (isinstance(found, bool), found) in self._plain
 
@@ -107,5 +113,12 @@ def _holds(test: str, found: Any, value: Any) -> bool:
 
 def _equal(found: Any, value: Any) -> bool:
     if isinstance(found, list) and not isinstance(value, list):
+        if _is_flat(found) and value not in found:
+            return False
         return any(_equal(one, value) for one in found)
     return isinstance(found, bool) == isinstance(value, bool) and bool(found == value)
+
+
+def _is_flat(values: list[Any]) -> bool:
+    """Whether none of them holds others: such a list, of thousands perhaps, need not be looked at one by one."""
+    return _PLAIN.issuperset(map(type, values))

@@ -21,6 +21,7 @@ from ..index import Index, Item
 LABEL_FIELDS = ("class", "label", "labels", "classes")
 """The fields that say what an item is, best first."""
 _SAMPLE = 4096  # items that vote
+_LABELS, _LABEL = 32, 200  # labels that one item votes for, and characters of one: a longer text is no label
 _DECAY = 16  # by which the exponent of the weight falls from distance 0 to all bits
 _SECONDS = 10.0  # that a sample is used for
 
@@ -46,9 +47,9 @@ class Guess(NamedTuple):
 class Guesser:
     """Guess labels from an index, of which a sample is kept for some seconds.
 
-    An item with several labels votes for each of them, one without a label for none, and a query that is an item of the
-    index does not vote. There is no guess where no item has a label, and for a large index on a server, which cannot be
-    sampled evenly.
+    An item with several labels votes for each of them, 32 at most, one without a label for none, and a query that is an
+    item of the index does not vote. There is no guess where no item has a label, and for a large index on a server,
+    which cannot be sampled evenly.
     """
 
     def __init__(self, index: Index) -> None:
@@ -69,11 +70,18 @@ class Guesser:
     def _current(self) -> _Votes | None:
         with self._lock:
             if time.monotonic() - self._sampled_at >= _SECONDS:
-                items = self._index.sample(_SAMPLE)
-                is_even = self._index.folder is not None or len(items) < _SAMPLE
-                self._votes = _Votes.of(items, self._index.bits) if is_even else None
+                self._votes = _Votes.of(self._sample(), self._index.bits)
                 self._sampled_at = time.monotonic()
             return self._votes
+
+    def _sample(self) -> list[Item]:
+        """Return items spread evenly over the index; none where that takes too long."""
+        index = self._index
+        if index.folder is not None:
+            return index.sample(_SAMPLE)
+        count = len(index)
+        items = index.first(_SAMPLE) if count < _SAMPLE else []
+        return items if len(items) >= count else []
 
 
 class _Votes:
@@ -136,6 +144,7 @@ class _Votes:
 
 
 def _labels(value: Any) -> tuple[str, ...]:
-    """Return the labels that the value of a field holds, each once."""
-    values = value if isinstance(value, list) else [value]
-    return tuple(dict.fromkeys(str(one) for one in values if isinstance(one, str | int | float) and one != ""))
+    """Return the first labels that the value of a field holds, each once."""
+    values = value[:_LABELS] if isinstance(value, list) else [value]
+    texts = (str(one) for one in values if isinstance(one, str | int | float))
+    return tuple(dict.fromkeys(text for text in texts if 0 < len(text) <= _LABEL))

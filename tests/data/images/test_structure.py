@@ -8,12 +8,12 @@ import struct
 import zlib
 
 import pytest
-from PIL import Image
+from PIL import Image, features
 
 from adsh.data.images.structure import check_structure
 from adsh.errors import InputError
 
-from ...serve.mutations import valid_images
+from ...serve.mutations import avif_items, avif_with, box, valid_images
 
 
 def saved(kind: str, **options) -> bytes:
@@ -57,6 +57,18 @@ BOMBS = {
     "png, large text": png_of_chunks(chunk(b"tEXt", b"a\0" + b"b" * 9_000_000)),
     "png, pixels in pieces": png_of_chunks(chunk(b"IDAT") * 70_000),
     "gif, comment": gif_comment(20_000),
+    **(
+        {
+            "avif, items": avif_items(60_000),
+            "avif, properties": avif_with(b"ipco", box(b"free") * 2000),
+            "avif, boxes": avif_with(b"meta", box(b"free") * 2000),
+            "avif, brands": struct.pack(">I", 9_000_016) + b"ftypavif\0\0\0\0" + b"avif" * 2_250_000,
+            "avif, long boxes": avif_with(b"meta", (struct.pack(">I4sQ", 1, b"free", 16)) * 2000),
+            "avif, table of the rest": valid_images()["avif"] + struct.pack(">I4s", 0, b"iloc") + bytes(70_000),
+        }
+        if features.check("avif")
+        else {}
+    ),
     "webp, chunks": b"RIFF" + struct.pack("<I", 1 << 20) + b"WEBP" + b"none\0\0\0\0" * 2000 + saved("WEBP")[12:],
 }
 
@@ -78,6 +90,18 @@ def test_real_files_are_not_refused():
     check_structure(gif_comment(2_000), "the image")
     frames = [Image.new("RGB", (8, 8), (at % 256, at // 256, 0)) for at in range(1100)]
     check_structure(saved("GIF", save_all=True, append_images=frames), "the image")
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF")
+def test_real_files_of_many_boxes_are_not_refused():
+    frames = [Image.new("RGB", (32, 24), (at, 0, 0)) for at in range(200)]
+    check_structure(saved("AVIF", save_all=True, append_images=frames), "the image")
+    exif = Image.Exif()
+    exif[0x9286] = "x" * 60_000
+    check_structure(saved("AVIF", exif=exif, icc_profile=b"p" * 500_000), "the image")
+    check_structure(avif_items(1000), "the image")  # the tiles of a panorama
+    film = random.Random(0).randbytes(9_000_000)
+    check_structure(saved("AVIF") + box(b"mpvd", film), "the image")  # phones add one to a photograph
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])

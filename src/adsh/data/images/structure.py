@@ -2,7 +2,8 @@
 
 A file may hold a million tiny segments of metadata, and Pillow looks at each in Python, at worst copying all earlier
 ones for each. Real files have tens. The walk below follows a file as Pillow does, up to where its pixels start, and
-stops at a limit; it reads lengths alone. Formats that Pillow leaves to a C library are bounded there.
+stops at a limit; it reads lengths alone. Formats that Pillow leaves to a C library are bounded there, but for AVIF: its
+library keeps every box, and compares each item with all others.
 """
 
 from __future__ import annotations
@@ -20,12 +21,20 @@ _MOST_PIXEL_PIECES = 1 << 16  # of a PNG, whose pixels lie in chunks too
 _MOST_JUNK = 1 << 16  # bytes between the segments of a JPEG, which Pillow skips one by one
 _MOST_SCANS = 100  # of a JPEG: each goes over all pixels, and a small file can have thousands
 _MOST_LATER_PIECES = 2000  # of a JPEG from its first scan on: scans, and the tables between them
+_MOST_TABLES = 1 << 16  # bytes of an AVIF's tables of items: libavif compares each item with all before it
 
 _PNG, _GIF, _JPEG = b"\x89PNG\r\n\x1a\n", (b"GIF87a", b"GIF89a"), b"\xff\xd8\xff"
 _BARE = {0x00, 0x01, *range(0xD0, 0xDA)}  # JPEG: the bytes after 0xFF that no length follows
 _JUNK = re.compile(rb"[^\xff]+|\xff+(?=\xff)")  # JPEG: bytes between segments
 _SCAN, _END, _MARKER = 0xDA, 0xD9, re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # JPEG: a marker among the pixels
 _FRAME_CHUNKS = (b"IDAT", b"fdAT", b"fcTL")  # PNG
+_TABLES = (b"iinf", b"iloc", b"ipma", b"iref", b"grpl")  # AVIF
+_OUTER = {  # AVIF: the boxes that hold boxes, and the bytes between the head of each and the first of them
+    **dict.fromkeys((b"iprp", b"ipco", b"moov", b"trak", b"mdia", b"minf", b"stbl"), 0),
+    b"meta": 4,
+    b"stsd": 8,
+    b"av01": 78,
+}
 
 
 def check_structure(data: bytes, called: str) -> None:
@@ -46,6 +55,8 @@ def check_structure(data: bytes, called: str) -> None:
         pieces, most = _gif_blocks(data), _MOST_BLOCKS
     elif data.startswith(b"RIFF"):
         pieces, most = _riff_chunks(data), MOST_PIECES
+    elif data[4:8] == b"ftyp":
+        pieces, most = _avif_boxes(data, called), MOST_PIECES
     else:
         return
     total = 0
@@ -138,3 +149,25 @@ def _riff_chunks(data: bytes) -> Iterator[int]:
         if name not in (b"VP8 ", b"VP8L", b"ANMF", b"ALPH"):
             yield min(size, end - at)  # a file may be cut short
         at += 8 + size + size % 2
+
+
+def _avif_boxes(data: bytes, called: str) -> Iterator[int]:
+    """Yield the length of the list of brands, and 0 for each other box: pixels, a film, or boxes that follow."""
+    at = tables = 0
+    while at + 8 <= len(data):
+        size, name = struct.unpack_from(">I4s", data, at)
+        head = 8
+        if size == 1:
+            head, size = 16, int.from_bytes(data[at + 8 : at + 16], "big")
+        if name in _OUTER:
+            at += head + _OUTER[name]
+            yield 0
+            continue
+        size = min(size or len(data), len(data) - at)  # 0: to the end of the file, which may be cut short
+        if size < head:
+            return  # which no decoder accepts
+        tables += size if name in _TABLES else 0
+        if tables > _MOST_TABLES:
+            raise InputError(f"{called} has more than {_MOST_TABLES:,} bytes of tables: save it again")
+        at += size
+        yield size if name == b"ftyp" else 0

@@ -38,6 +38,7 @@ _BETWEEN = "|"
 _TAGS = {str, int}  # what a label may be in JSON
 _DIGITS = 18  # of a class's number: with more it is a name
 _NUMBER = re.compile(r"\s*-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?\s*")  # 007 and longer ones are names
+_MOST_COLUMNS = 1024  # of JSON Lines besides path and labels: each gets a field in every line, and may be in one alone
 _AT_ONCE = 4096  # lines: columns are read block by block, several times faster than line by line
 
 # Paths, labels (a text with | in it, or a tuple of labels), and the other columns of some lines.
@@ -52,8 +53,10 @@ class Manifest(ImageFiles):
     def metadata(self, index: int) -> dict[str, Any]:
         """Return what the other columns hold for an image; empty fields are left out."""
         written = {name: column[index] for name, column in self.columns.items() if name}
+        filled = {name: text for name, text in written.items() if text.strip()}
         return {
-            name: json.loads(text) if name in self._numeric else text for name, text in written.items() if text.strip()
+            name: json.loads(text.strip()) if name in self._numeric else text  # JSON has fewer kinds of space
+            for name, text in filled.items()
         }
 
     @cached_property
@@ -145,7 +148,7 @@ def _table_blocks(file: TextIO, path: Path) -> Iterator[Block]:
 
 def _json_blocks(file: TextIO, path: Path) -> Iterator[Block]:
     """Read JSON Lines: an object a line. A block is checked as a whole, and line by line only to find a wrong line."""
-    start = 1
+    start, seen = 1, set[str]()
     while lines := list(islice(file, _AT_ONCE)):
         written = [line for line in lines if not line.isspace()]
         try:
@@ -162,6 +165,9 @@ def _json_blocks(file: TextIO, path: Path) -> Iterator[Block]:
         if not all(paths) or {*map(type, paths)} - {str} or {*map(type, chain.from_iterable(labels))} - _TAGS:
             raise _wrong_line(lines, start, path)
         others = columns - {*at_path, *at_labels}
+        seen |= others
+        if len(seen) > _MOST_COLUMNS:
+            raise InputError(f"{path} has more than {_MOST_COLUMNS:,} columns: leave out what no search needs")
         yield paths, labels, {name: [_text(row.get(name, "")) for row in rows] for name in others}
         start += len(lines)
 

@@ -178,7 +178,7 @@ class EmbeddedIndex(Index):
             yield rows.take(np.arange(start, min(start + size, len(rows))))
 
     def sample(self, count: int) -> list[Item]:
-        """Return at most `count` items, spread over all codes."""
+        """Return at most `count` items, spread over all codes; fewer where their metadata is long."""
         return self._view.segments().sample(check_number("count", count, 1))
 
     def compact(self) -> None:

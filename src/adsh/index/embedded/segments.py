@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from ...hamming.hits import Hits
 from ...hamming.query import Query
 from ..filters import Filter
 from ..matches import Item, Matches
-from ..rows import Rows, join
+from ..rows import SAMPLE_BYTES, Rows, join
 from .segment import Found, Segment
 
 
@@ -65,16 +65,22 @@ class Segments:
         return None if rows is None else Segment.of(rows, self.bits)
 
     def sample(self, count: int) -> list[Item]:
-        """Return at most `count` items, spread over all codes."""
+        """Return at most `count` items, spread over all codes; fewer where their metadata is long."""
         items: list[Item] = []
         step = max(1, -(-len(self) // count))
-        for segment in self.segments:
-            at = np.arange(0, len(segment.layout), step)
-            at = at if segment.deleted is None else at[~segment.deleted[at]]
+        while sum(_metadata_bytes(segment, at) for segment, at in self._every(step)) > SAMPLE_BYTES:
+            step *= 2
+        for segment, at in self._every(step):
             texts = _metadata_texts(segment, at)
             for key, code, text in zip(segment.keys.at(at), segment.codes_at(at), texts, strict=True):
                 items.append(Item(key, code.tobytes(), json.loads(text) if text else None))
         return items[:count]
+
+    def _every(self, step: int) -> Iterator[tuple[Segment, NDArray[np.int64]]]:
+        """Yield each segment with the positions of its items that are a multiple of `step`."""
+        for segment in self.segments:
+            at = np.arange(0, len(segment.layout), step)
+            yield segment, at if segment.deleted is None else at[~segment.deleted[at]]
 
     def top(
         self,
@@ -194,6 +200,13 @@ def _segment_matches(segment: Segment, hits: Hits, start: int, stop: int | None)
 
 def _metadata_texts(segment: Segment, positions: NDArray[np.int64]) -> list[str]:
     return [""] * len(positions) if segment.metadata is None else segment.metadata.at(positions)
+
+
+def _metadata_bytes(segment: Segment, positions: NDArray[np.int64]) -> int:
+    if segment.metadata is None:
+        return 0
+    offsets = segment.metadata.offsets
+    return int((offsets[positions + 1] - offsets[positions]).sum(dtype=np.int64))
 
 
 def _no_matches() -> Matches:

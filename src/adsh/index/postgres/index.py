@@ -130,7 +130,7 @@ class PostgresIndex(Index):
             yield rows
 
     def sample(self, count: int) -> list[Item]:
-        """Return at most `count` items, spread over all codes."""
+        """Return at most `count` items, spread over all codes; fewer where their metadata is long."""
         with self._server.reading() as connection:
             rows = rows_spread(connection, self._tables, self.bits, check_number("count", count, 1))
         return [] if rows is None else list(rows.items())

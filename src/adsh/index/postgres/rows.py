@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from psycopg import errors, sql
 
 from ...errors import InputError
 from ...hamming.small_vectors import NONE
-from ..rows import Rows, no_vectors
+from ..rows import SAMPLE_BYTES, Rows, no_vectors
 from ..text_column import TextColumn
 from ..validation import Batch
 from .schema import Tables
@@ -165,6 +166,8 @@ def rows_after(connection: Connection, tables: Tables, bits: int, after: tuple[i
 def rows_spread(connection: Connection, tables: Tables, bits: int, count: int) -> Rows | None:
     """Return items of as many codes as possible; one code at a time, which distributed tables allow.
 
+    They end where their metadata takes more than `SAMPLE_BYTES`.
+
     Args:
         connection: a connection in a transaction.
         tables: the tables of the index.
@@ -177,8 +180,17 @@ def rows_spread(connection: Connection, tables: Tables, bits: int, count: int) -
     known = connection.execute(tables.sql("SELECT code::text FROM {codes} LIMIT %s"), [count]).fetchall()
     each = -(-count // max(1, len(known)))
     statement = tables.sql(_COLUMNS + "WHERE code = %s::bit({bits}) ORDER BY place LIMIT %s", bits=sql.Literal(bits))
-    found = [row for code in known for row in connection.execute(statement, [code[0], each])]
-    return _as_rows(found[:count], bits) if found else None
+    found: list[tuple[Any, ...]] = []
+    size = 0
+    with connection.cursor() as cursor:
+        rows = (row for (code,) in known for row in cursor.stream(statement, [code, each]))
+        for row in islice(rows, count):
+            found.append(row)
+            size += len(row[3] or "")
+            if size > SAMPLE_BYTES:
+                break
+        rows.close()
+    return _as_rows(found, bits) if found else None
 
 
 def _as_rows(found: list[tuple[Any, ...]], bits: int) -> Rows:

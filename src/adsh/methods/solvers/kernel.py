@@ -37,30 +37,36 @@ class Anchors:
 
 
 class Kernel:
-    """A linear function of the kernel with the anchors: its values @ weights + offset."""
+    """A linear function of the kernel with the anchors: its values @ weights + offset.
+
+    Args:
+        anchors: the kernel.
+        weights: (a, c).
+        offset: (c,); None for models of versions that had none.
+    """
 
     kind: ClassVar[str] = "kernel"
 
-    def __init__(self, anchors: Anchors, weights: Floats, offset: Floats) -> None:
-        self._anchors, self.weights = anchors, weights.astype(np.float32)  # (a, c)
-        self.offset = offset.astype(np.float32)  # (c,)
+    def __init__(self, anchors: Anchors, weights: Floats, offset: Floats | None) -> None:
+        self._anchors, self.weights = anchors, weights.astype(np.float32)
+        self.offset = None if offset is None else offset.astype(np.float32)
         self.width = anchors.anchors.shape[1]
 
     def outputs(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return (n, c) outputs."""
-        product: NDArray[np.float32] = self._anchors.features(X) @ self.weights + self.offset
-        return product
+        product: NDArray[np.float32] = self._anchors.features(X) @ self.weights
+        return product if self.offset is None else product + self.offset
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what is saved of it."""
         spread = np.array([self._anchors.spread])
-        return {"anchors": self._anchors.anchors, "spread": spread, "weights": self.weights, "offset": self.offset}
+        arrays = {"anchors": self._anchors.anchors, "spread": spread, "weights": self.weights}
+        return arrays if self.offset is None else arrays | {"offset": self.offset}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Kernel:
-        """Return the function that was saved; those of earlier versions have no offset."""
-        offset = arrays.get("offset", np.zeros(arrays["weights"].shape[1], dtype=np.float32))
-        return cls(Anchors(arrays["anchors"], float(arrays["spread"][0])), arrays["weights"], offset)
+        """Return the function that was saved."""
+        return cls(Anchors(arrays["anchors"], float(arrays["spread"][0])), arrays["weights"], arrays.get("offset"))
 
 
 def _squares(X: NDArray[np.float32], anchors: NDArray[np.float32]) -> NDArray[np.float32]:

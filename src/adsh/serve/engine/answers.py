@@ -9,6 +9,7 @@ import orjson
 
 from ...errors import InputError
 from ...index import Index
+from ...search.guess import Guess
 from ...search.searcher import Answer, SearchPlan
 from ...utils.redaction import is_absolute_path, redact_paths
 
@@ -40,7 +41,7 @@ def answer_json(index: Index, plan: SearchPlan, answer: Answer) -> bytes:
             "bits": index.bits,
             "ranking": plan.options.ranking,
             "reranked": plan.vectors is not None,
-            "guess": None if guess is None else {**guess._asdict(), "share": round(guess.share, 4)},
+            "guess": None if guess is None else _guess_json(guess),
             "nearest": answer.nearest,
             "matches": [
                 {"key": key, "distance": distance, "metadata": _metadata_of_text(text), "code": code}
@@ -48,6 +49,11 @@ def answer_json(index: Index, plan: SearchPlan, answer: Answer) -> bytes:
             ],
         },
     )
+
+
+def _guess_json(guess: Guess) -> dict[str, Any]:
+    label = orjson.Fragment(json.dumps(guess.label))  # orjson refuses a name of a file that is not UTF-8
+    return {**guess._asdict(), "label": label, "share": round(guess.share, 4)}
 
 
 def redact_metadata(metadata: dict[str, Any] | None) -> dict[str, Any] | None:
