@@ -34,6 +34,7 @@ from ..train.checkpoint import started_configuration
 from ..train.forward import network_outputs
 from ..train.state import Activation, BatchGradient, Loader, Record
 from .deep_hash import DeepHash, Indices
+from .familiarity import features_of_items, measure_familiarity
 from .fit_inputs import build_table, class_sizes
 from .fitting import FitData, FitOptions
 from .growth import head_weights
@@ -234,6 +235,19 @@ class ADSH(DeepHash):
             self.save(save_to)
         return self
 
+    def familiarity(self, X: Any) -> NDArray[np.float64]:
+        """Return (n,) how familiar items look: the share of items of known classes that look no more familiar.
+
+        Of items of known classes, 1 in 100 has less than .01. The network is not asked, since it is sure of items of
+        classes that it never saw: features are compared with those of the known classes (`learn.familiarity`).
+        """
+        self._check_fitted()
+        if self.familiarity_ is None:
+            raise InputError(
+                "this model does not know what is familiar: fit one on labels, with a few items of each of two classes"
+            )
+        return self.familiarity_(features_of_items(self, X))
+
     @property
     def caches_features(self) -> bool:
         """Whether `fit` takes features=: with a network "frozen:NAME"."""
@@ -263,13 +277,14 @@ class ADSH(DeepHash):
         return self._new_labels.codes(sets)
 
     def _after_fit(self, data: FitData, features: NDArray[np.float32] | None) -> None:
-        """Choose the items to keep for updates."""
+        """Choose the items to keep for updates, and measure what is familiar."""
         table = data.table.learned if isinstance(data.table, ClassTable) else data.table
         assert isinstance(table, CodeTable)
-        self.replay_ = None
+        self.replay_ = self.familiarity_ = None
         if table.label_sets is not None and not table.separate_queries:
             items = data.items if features is None else as_items(features)
             self.replay_ = choose_replay(self, items, table.label_sets, np.arange(len(items)))
+            self.familiarity_ = measure_familiarity(self, items, table.label_sets, np.arange(len(items)))
 
     def _fingerprint(self, items: Items, queries: Items | None, table: CodeTable, similarity: Any) -> Fingerprint:
         marks = fingerprint(items, table.label_sets)

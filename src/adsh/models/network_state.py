@@ -5,12 +5,14 @@ model.safetensors    the network's weights
 codes.safetensors    the distinct rows of codes, and what `code_for` needs
 row_numbers.npy      (n,) the row of each database point
 replay.safetensors   a few items of each label, which `update` learns from; left out where keep=0
+familiarity.safetensors  statistics of the features, which say how familiar an item looks
 README.md            the model card
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ from ..errors import AdshWarning, FolderError, InputError
 from ..hamming.bits import bytes_for
 from ..labels import LabelSets
 from ..learn import LearnedCodes
+from ..learn.familiarity import Familiarity
 from ..learn.last_update import LastUpdate
 from ..learn.learned_codes import NewLabels
 from ..networks.restore import build_with_tensors, saved_options
@@ -38,7 +41,7 @@ from . import storage
 from .card import model_card
 from .registry import build_model
 from .replay import Replay
-from .storage_format import CARD, CODES, NETWORK_FORMAT, REPLAY, ROW_NUMBERS, WEIGHTS
+from .storage_format import CARD, CODES, FAMILIARITY, NETWORK_FORMAT, REPLAY, ROW_NUMBERS, WEIGHTS
 
 if TYPE_CHECKING:
     from .deep_hash import DeepHash
@@ -61,15 +64,19 @@ def save(model: DeepHash, folder: Path) -> None:
     row_numbers = model.code_table_.row_numbers
     check_target(folder, model.network_, row_numbers.nbytes)
     config = _config(model)
-    replay = model.replay_
-    kept = {} if replay is None else {REPLAY: lambda path: path.write_bytes(array_bytes(replay.arrays()))}
+    more = {REPLAY: model.replay_, FAMILIARITY: model.familiarity_}
     storage.write_model(folder, NETWORK_FORMAT, config, {
-        **kept,
+        **{name: _array_writer(part.arrays()) for name, part in more.items() if part is not None},
         WEIGHTS: lambda path: path.write_bytes(as_bytes(model.network_.state_dict())),
         CODES: lambda path: path.write_bytes(array_bytes(_code_arrays(model))),
         ROW_NUMBERS: lambda path: np.save(path, row_numbers, allow_pickle=False),
         CARD: lambda path: path.write_text(model_card(config), encoding="utf-8"),
     })  # fmt: skip
+
+
+def _array_writer(arrays: dict[str, NDArray[Any]]) -> Callable[[Path], Any]:
+    """Return what writes arrays to a file."""
+    return lambda path: path.write_bytes(array_bytes({name: np.ascontiguousarray(a) for name, a in arrays.items()}))
 
 
 def restore(
@@ -109,6 +116,8 @@ def restore(
     model.lineage_ = tuple(str(parent) for parent in config.get("lineage", ()))
     if REPLAY in config["files"]:
         model.replay_ = Replay.of(load_arrays(folder / REPLAY), len(row_numbers))
+    if FAMILIARITY in config["files"]:
+        model.familiarity_ = Familiarity.load(load_arrays(folder / FAMILIARITY))
     return model
 
 

@@ -14,6 +14,7 @@ from ..utils.reading import check_regular, read_json
 CONFIG = "config.json"  # of both formats
 WEIGHTS, CODES, ROW_NUMBERS, CARD = "model.safetensors", "codes.safetensors", "row_numbers.npy", "README.md"
 REPLAY = "replay.safetensors"  # items kept for updates
+FAMILIARITY = "familiarity.safetensors"  # what says how familiar an item looks
 ARRAYS = "arrays.safetensors"
 RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX, FEATURES = (
     "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report", "index", "features.npy",
@@ -39,7 +40,7 @@ class StorageFormat:
 
 NETWORK_FORMAT = StorageFormat(  # ADSH and the deep methods; people edit their model cards, so those have no digest
     "adsh-model", "format_version", 1, files=(WEIGHTS, CODES, ROW_NUMBERS, CARD),
-    digested=(WEIGHTS, CODES, ROW_NUMBERS), restore="adsh.models.network_state:restore", optional=(REPLAY,),
+    digested=(WEIGHTS, CODES, ROW_NUMBERS), restore="adsh.models.network_state:restore", optional=(REPLAY, FAMILIARITY),
 )  # fmt: skip
 FUNCTION_FORMAT = StorageFormat(  # the methods on features
     "adsh-method", "version", 1, files=(ARRAYS,), digested=(), restore="adsh.methods.state:restore",

@@ -37,11 +37,12 @@ from ..networks.mlp import MLP
 from ..networks.posterior import Posterior
 from ..train.feature_cache import features_once
 from ..train.state import Loader
+from .familiarity import last_inputs, measure_familiarity, with_new_classes
 from .fingerprint import model_fingerprint
 from .fit_inputs import labels_for
 from .fitting import FitData, FitOptions, Fitting
 from .growth import Growth, grow_model, head_weights
-from .inference import capture_features, encode, outputs
+from .inference import encode
 from .replay import Replay, keep_some
 
 if TYPE_CHECKING:
@@ -111,7 +112,13 @@ def update(
     model.recipe_, model.history_, model.fingerprint_ = recipe, history, marks
     model.replay_ = None
     if items is not None:
-        model.replay_ = choose_replay(model, items, database.labels.take(positions), positions)
+        labels_at_hand = database.labels.take(positions)
+        model.replay_ = choose_replay(model, items, labels_at_hand, positions)
+        if old is not None:
+            model.familiarity_ = measure_familiarity(model, items, labels_at_hand, positions)
+    if new_items is not None and old is None and model.familiarity_ is not None:
+        of_new = database.labels.take(np.arange(len(database.kept), len(database.labels)))
+        model.familiarity_ = with_new_classes(model, model.familiarity_, new_items, of_new)
 
 
 def choose_replay(model: ADSH, items: Items, labels: LabelSets, positions: Indices) -> Replay | None:
@@ -123,15 +130,7 @@ def choose_replay(model: ADSH, items: Items, labels: LabelSets, positions: Indic
         labels: theirs.
         positions: their places in the database.
     """
-    network: Any = model.network_.top if isinstance(model.network_, Frozen) else model.network_
-    recipe = model.recipe_.replace(flip_tta=False)
-
-    def features_of(chosen: Indices) -> NDArray[np.float32]:
-        with capture_features(network) as features:
-            found = list(outputs(network, items, model.device_.device, recipe, chosen))
-        return torch.cat(features or found).float().cpu().numpy()
-
-    kept = keep_some(items, labels, model.keep, features_of, int(model.seed))
+    kept = keep_some(items, labels, model.keep, lambda chosen: last_inputs(model, items, chosen), int(model.seed))
     return None if kept is None else Replay(kept.items, positions[kept.positions])
 
 
