@@ -40,6 +40,10 @@ def command(
     model: Annotated[
         Path | None, typer.Option(help="The model's folder.  [default: the one stored in the index]")
     ] = None,
+    unknown: Annotated[
+        bool,
+        typer.Option("--unknown", help="Of the images or folders, list those that look like nothing known, grouped."),
+    ] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the images to this file.")] = None,
     device: Device = None,
     json: Json = False,
@@ -59,6 +63,9 @@ def command(
     options = SearchOptions(k, radius, parse_conditions(where or []), ranking, rerank)
     if html is not None:
         check_parent(html)
+    if unknown:
+        _list_unknown(location, images, model, device, html, json)
+        return
     queries = open_queries(images)
     with open_existing(location) as index:
         loaded = load_model_of(index, model, device)
@@ -80,6 +87,7 @@ def command(
                 {"key": match.key, "distance": match.distance, "metadata": match.metadata} for match in matches
             ],
             **({"nearest": nearest[row]} if row in nearest else {}),
+            **({} if encoded.familiarity is None else {"familiarity": round(encoded.familiarity[row], 4)}),
         }
         for row, (key, matches) in enumerate(zip(queries.keys[: len(queries)], found, strict=True))
     ]
@@ -88,7 +96,7 @@ def command(
         as_json({"index": shown(location), "seconds": round(seconds, 4), "queries": answers, **page})
         return
     for answer in answers:
-        line(f"{answer['query']}: {len(answer['matches'])} found{_nearest(answer, radius)}")
+        line(f"{answer['query']}: {len(answer['matches'])} found{_nearest(answer, radius)}{_unfamiliar(answer)}")
         if answer["matches"]:
             rows = [
                 (str(rank), f"{match['distance']:g}", match["key"], _class(match["metadata"]))
@@ -113,6 +121,48 @@ def _nearest(answer: dict[str, Any], radius: int | None) -> str:
         return ""
     away = "" if answer["nearest"] is None else f"; the nearest is at distance {answer['nearest']}"
     return f" within {count(radius, 'bit')}{away}"
+
+
+def _list_unknown(
+    location: str, sources: list[str], folder: Path | None, device: str | None, html: Path | None, json: bool
+) -> None:
+    """List the items of images or of one source that look like nothing the model was trained on."""
+    from ..data import open_source
+    from ..index.locate import open_existing
+    from ..search.index_model import load_model_of
+    from ..search.query_parsing import open_queries
+    from ..search.unknown import find_unknown, write_groups
+    from ..utils.progress import ProgressLine
+
+    if len(sources) > 1 and any(Path(source).is_dir() for source in sources):
+        raise InputError(f"--unknown with {len(sources)} sources: give one folder or list, or images alone")
+    items = open_queries(sources) if all(Path(source).is_file() for source in sources) else open_source(sources[0])
+    with open_existing(location) as index:
+        model = load_model_of(index, folder, device)
+    groups = find_unknown(model, items, ProgressLine("reading"))
+    if html is not None:
+        write_groups(html, items, groups)
+    keys = [[items.keys[item] for item in group.items] for group in groups]
+    if json:
+        page = {"html": str(html)} if html is not None else {}
+        found = [{"items": names, "familiarity": group.familiarity} for names, group in zip(keys, groups, strict=True)]
+        as_json({"index": shown(location), "items": len(items), "groups": found, **page})
+        return
+    unfamiliar = sum(len(names) for names in keys)
+    line(f"{unfamiliar:,} of {count(len(items), 'item')} look like nothing the model was trained on")
+    rows = [(str(number), f"{len(names):,}", names[0]) for number, names in enumerate(keys, 1)]
+    table(("group", "items", "such as"), rows)
+    if html is not None:
+        print(f"page  {html}")
+
+
+def _unfamiliar(answer: dict[str, Any]) -> str:
+    """Return what to say of a query that looks like nothing that the model was trained on; nothing for others."""
+    from ..search.searcher import UNFAMILIAR
+
+    if answer.get("familiarity", 1.0) >= UNFAMILIAR:
+        return ""
+    return "; looks like nothing the model was trained on: fewer than 1 in 100 known items look this unfamiliar"
 
 
 def _class(metadata: dict[str, Any] | None) -> str:

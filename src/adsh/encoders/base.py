@@ -25,6 +25,7 @@ class Encoding:
     codes: Codes  # (n, bytes) packed
     outputs: NDArray[np.float32]  # (n, bits) real-valued; bit k is 1 where output k is not negative
     vectors: NDArray[np.float32] | None  # (n, d) inputs of the network's last layer; None where the model has none
+    familiarity: NDArray[np.float64] | None = None  # (n,) how familiar items look; None where the model cannot say
 
 
 class Encoder(Protocol):

@@ -20,7 +20,7 @@ from ..data.reader_pool import in_order, worker_count
 from ..errors import FolderError, InputError, MissingExtraError, first_line
 from ..hamming.bits import bytes_for
 from .base import Encoding
-from .onnx_package import ABOUT, FEATURES, INPUTS, OUTPUTS, About, read
+from .onnx_package import ABOUT, FEATURES, INPUTS, OUTPUTS, About, read, read_familiarity
 from .onnx_package import CODES as CODES_OUTPUT
 
 _BATCH = 32  # items that go through the network at once: activations of large images fill a small machine's memory
@@ -41,6 +41,7 @@ class OnnxEncoder:
         vector_size: Width of the vectors; 0 for none.
         size: The side that images are resized to; 0 where they are taken as they are.
         classes: Names of the classes that the model was trained on.
+        familiarity: How familiar an item looks; None where the model did not know.
     """
 
     def __init__(self, folder: str | Path, threads: int | None = None) -> None:
@@ -52,6 +53,7 @@ class OnnxEncoder:
         _check_graph(self._session, self.about, path)
         self.bits, self.fingerprint = self.about.bits, self.about.fingerprint
         self.vector_size, self.classes = self.about.vector_size, self.about.classes
+        self.familiarity = read_familiarity(Path(folder))
         self.size = self.about.size or 0
 
     def encode(self, images: Sequence[Image.Image]) -> Encoding:
@@ -105,7 +107,10 @@ class OnnxEncoder:
             widths = ((bytes_for(self.bits), np.uint8), (self.bits, np.float32), (self.vector_size, np.float32))
             batches = [[np.empty((0, width), dtype=kind) for width, kind in widths[: len(names)]]]
         codes, outputs, *features = (np.concatenate(parts) for parts in zip(*batches, strict=True))
-        return Encoding(codes, outputs, features[0] if features else None)
+        vectors = features[0] if features else None
+        compared = inputs if len(self.about.shape) == 1 else vectors
+        familiar = None if self.familiarity is None or compared is None else self.familiarity(compared)
+        return Encoding(codes, outputs, vectors, familiar)
 
     # The former names of these methods.
     code, code_features, code_inputs = encode, encode_features, encode_inputs

@@ -34,7 +34,7 @@ class OnnxModel:
         about = self._encoder.about
         self.bits, self.fingerprint = about.bits, about.fingerprint
         self.input_shape_, self.known_labels = about.shape, about.classes
-        self.has_bounded_outputs = about.has_bounded_outputs
+        self.has_bounded_outputs, self.familiarity_ = about.has_bounded_outputs, self._encoder.familiarity
 
     def encode_with_features(self, X: Any) -> tuple[Codes, NDArray[np.float32] | None]:
         """Return packed codes and, from the same pass, (n, d) features; None where there is no last layer."""

@@ -3,6 +3,7 @@
 model.onnx    `inputs` to `outputs`, `codes` and, where the model has them, `features`
 export.json   bits, the model's fingerprint, how to prepare images, names of the classes, size and digest; facts
 report.json   the results of the model's evaluation, if it was evaluated
+familiarity.safetensors  what says how familiar an image looks, if the model knows
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import FolderError, first_line
 from ..utils.files import digest, find_whole
 from ..utils.reading import read_json
 
+if TYPE_CHECKING:
+    from ..learn.familiarity import Familiarity
+
 FORMAT, FORMAT_VERSION = "adsh-onnx", 1
-MODEL, ABOUT = "model.onnx", "export.json"
+MODEL, ABOUT, FAMILIARITY = "model.onnx", "export.json", "familiarity.safetensors"
 INPUTS, OUTPUTS, CODES, FEATURES = "inputs", "outputs", "codes", "features"
 PREPARATION = (  # of images, for authors of other clients: data.images does it here
     "EXIF orientation applied",
@@ -99,3 +103,19 @@ def facts_of(folder: Path) -> dict[str, Any]:
         return dict(facts)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         raise FolderError(f"{path} cannot be read ({first_line(problem)}): export or copy the model again") from None
+
+
+def read_familiarity(folder: Path) -> Familiarity | None:
+    """Return what says how familiar items look; None where the model did not know."""
+    path = find_whole(folder) / FAMILIARITY
+    if not path.exists():
+        return None
+    from safetensors import SafetensorError  # here: `adsh --help` needs neither
+    from safetensors.numpy import load_file
+
+    from ..learn.familiarity import Familiarity
+
+    try:
+        return Familiarity.load(load_file(path))
+    except (SafetensorError, OSError, KeyError, ValueError) as problem:
+        raise FolderError(f"{path} is damaged ({first_line(problem)}): export or copy the model again") from None

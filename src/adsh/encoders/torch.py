@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..hamming.bits import pack, unpack
 from ..models.adsh import load
 from ..models.fingerprint import model_fingerprint
-from ..models.protocol import HashModel
+from ..models.protocol import HashModel, familiarity_of
 from .base import Encoding
 
 
@@ -39,7 +39,7 @@ class TorchEncoder:
         items = resize_for_model(SequenceDataset(list(images), label=False, name="the images"), self._shape)
         if self._model.has_bounded_outputs:
             outputs, vectors = self._model.outputs_with_features(items)
-            return Encoding(pack(outputs), outputs, vectors)
+            return Encoding(pack(outputs), outputs, vectors, familiarity_of(self._model, items, vectors))
         codes = self._model.encode(items)
         return Encoding(codes, unpack(codes, self.bits).astype(np.float32), None)
 

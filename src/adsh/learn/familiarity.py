@@ -30,6 +30,7 @@ _FEWEST = 2  # items of a class in each half
 _HELD_OUT = 1000  # distances that are kept, evenly spread in their order
 _SHRINK, _MORE = 0.3, 0.4  # towards the identity: of all items; of deviations, with few items
 _BLOCK = 1 << 22  # numbers computed at once
+_TYPICAL, _ROUNDS = 0.9, 3  # of grouping: the share of items that are as near to their class; passes over all
 _MOST_POINTS = 1 << 20  # that a sample is drawn from
 
 
@@ -65,16 +66,20 @@ class Statistics:
         squares = (self.centres**2).sum(axis=1)
         step = max(1, _BLOCK // max(len(self.centres), features.shape[1]))
         for start in range(0, len(features), step):
-            block = features[start : start + step].astype(np.float32) - self.mean
-            A = _unit(block @ self.spread) @ self.within
+            A = self.place(features[start : start + step])
             nearest = (squares - 2 * A @ self.centres.T).min(axis=1) + (A**2).sum(axis=1)
             found[start : start + step] = np.sqrt(np.maximum(nearest, 0))
         return found
 
+    def place(self, features: Features) -> Features:
+        """Return (n, d) W a, in which distances are measured."""
+        placed: Features = _unit((features.astype(np.float32) - self.mean) @ self.spread) @ self.within
+        return placed
+
     def with_classes(self, features: Features, classes: Indices) -> Statistics:
         """Return the same with the centres of further classes."""
-        A = _unit((features.astype(np.float32) - self.mean) @ self.spread)
-        new = np.stack([A[classes == k].mean(axis=0) for k in np.unique(classes)]) @ self.within
+        placed = self.place(features)
+        new = np.stack([placed[classes == k].mean(axis=0) for k in np.unique(classes)])
         return Statistics(self.mean, self.spread, np.concatenate([self.centres, new]).astype(np.float32), self.within)
 
 
@@ -112,6 +117,30 @@ class Familiarity:
         )
         at = np.linspace(0, len(distances) - 1, min(_HELD_OUT, len(distances))).round().astype(np.int64)
         return cls(Statistics.of(features, classes), np.sort(distances)[at])
+
+    def groups(self, features: Features) -> list[Indices]:
+        """Return items grouped by likeness, the largest group first, and in each the most typical item first.
+
+        An item joins a group as near as most items are to their class; the others begin groups of their own.
+        """
+        placed = self.statistics.place(features)
+        limit = float(self.held_out[int(_TYPICAL * (len(self.held_out) - 1))])
+        centres = np.empty((0, placed.shape[1]), dtype=np.float32)
+        group = np.empty(len(placed), dtype=np.int64)
+        for _ in range(_ROUNDS):
+            for row, item in enumerate(placed):
+                apart = np.linalg.norm(centres - item, axis=1)
+                group[row] = apart.argmin() if len(apart) and apart.min() <= limit else len(centres)
+                if group[row] == len(centres):
+                    centres = np.concatenate([centres, item[None]])
+            present, group = np.unique(group, return_inverse=True)
+            centres = np.stack([placed[group == k].mean(axis=0) for k in range(len(present))])
+        found = [np.flatnonzero(group == k) for k in range(len(centres))]
+        typical = [
+            members[np.argsort(np.linalg.norm(placed[members] - centre, axis=1), kind="stable")]
+            for members, centre in zip(found, centres, strict=True)
+        ]
+        return sorted(typical, key=lambda members: (-len(members), int(members.min())))
 
     def __call__(self, features: Features) -> NDArray[np.float64]:
         """Return (n,) the share of known items that are at least as far, above 0 and at most 1."""

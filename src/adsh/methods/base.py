@@ -47,6 +47,7 @@ class FeatureMethod(ABC):
     """
 
     name: ClassVar[str]
+    familiarity_: ClassVar[None] = None
     needs_labels: ClassVar[bool] = True
     rounds: int = 0  # of those whose rounds are an option
 

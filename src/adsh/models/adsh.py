@@ -34,10 +34,11 @@ from ..train.checkpoint import started_configuration
 from ..train.forward import network_outputs
 from ..train.state import Activation, BatchGradient, Loader, Record
 from .deep_hash import DeepHash, Indices
-from .familiarity import features_of_items, measure_familiarity
+from .familiarity import measure_familiarity
 from .fit_inputs import build_table, class_sizes
 from .fitting import FitData, FitOptions
 from .growth import head_weights
+from .protocol import familiarity_of
 from .registry import register_model
 from .storage import read_model
 from .update import choose_replay, update
@@ -246,7 +247,10 @@ class ADSH(DeepHash):
             raise InputError(
                 "this model does not know what is familiar: fit one on labels, with a few items of each of two classes"
             )
-        return self.familiarity_(features_of_items(self, X))
+        features = None if len(self.input_shape_) == 1 else self.encode_with_features(X)[1]
+        found = familiarity_of(self, X, features)
+        assert found is not None
+        return found
 
     @property
     def caches_features(self) -> bool:

@@ -20,7 +20,6 @@ from ..data.fingerprint import Fingerprint
 from ..errors import AdshWarning, InputError
 from ..hamming.bits import Codes, check_bits
 from ..labels import LabelSets
-from ..learn.familiarity import Familiarity
 from ..learn.learned_codes import NewLabels
 from ..networks import create_network, takes_center_crop
 from ..networks.preprocess import BILINEAR
@@ -70,7 +69,6 @@ class DeepHash(FittedNetwork, Parameters, ABC):
     fingerprint_: Fingerprint  # of the training data
     lineage_: tuple[str, ...] = ()  # fingerprints of the models that this one was updated from, the first one first
     replay_: Replay | None = None  # items kept for updates
-    familiarity_: Familiarity | None = None  # how familiar an item looks, from its features
     _new_labels: NewLabels | None = None  # what `code_for` needs, where the method has codes for labels
 
     def _train(self, data: FitData, options: FitOptions) -> None:

@@ -21,16 +21,6 @@ Features = NDArray[np.float32]
 Indices = NDArray[np.int64]
 
 
-def features_of_items(model: ADSH, X: Any) -> Features:
-    """Return (n, d) the features of new items that familiarity is about."""
-    items = model._new_items(X)
-    if len(items.shape) == 1:
-        return items.take(np.arange(len(items)))
-    features = model.encode_with_features(X)[1]
-    assert features is not None  # or nothing would be familiar
-    return features
-
-
 def measure_familiarity(model: ADSH, items: Items, labels: LabelSets, positions: Indices) -> Familiarity | None:
     """Return what is familiar to a model; None where there are too few items, or a network without features.
 
@@ -88,9 +78,10 @@ def last_inputs(model: ADSH, items: Items, chosen: Indices) -> Features:
         chosen: which of them.
     """
     network: Any = model.network_.top if isinstance(model.network_, Frozen) else model.network_
-    recipe = model.recipe_.replace(flip_tta=False)
     with capture_features(network) as features:
-        found = list(outputs(network, items, model.device_.device, recipe, chosen))
+        found = list(outputs(network, items, model.device_.device, model.recipe_, chosen))
+    if model.recipe_.flip_tta and len(items.shape) > 1:  # each batch, then its mirror image
+        features = [(plain + mirrored) / 2 for plain, mirrored in zip(features[::2], features[1::2], strict=True)]
     inputs: Features = torch.cat(features or found).float().cpu().numpy()
     return inputs
 

@@ -15,6 +15,7 @@ from ..data import Items, as_items
 from ..errors import InputError, NotFittedError
 from ..hamming.bits import Codes
 from ..learn import LearnedCodes
+from ..learn.familiarity import Familiarity
 from ..train.state import Record
 from ..utils.device import DeviceChoice
 from .inference import capture_features, encode, outputs
@@ -41,6 +42,7 @@ class FittedNetwork:
     recipe_: Recipe
     code_table_: LearnedCodes
     input_shape_: tuple[int, ...]
+    familiarity_: Familiarity | None = None  # how familiar an item looks, from its features
     features_: NDArray[np.float32]  # (n, d) of a frozen network in the process that trained it; not saved
 
     def encode(self, X: Any) -> Codes:

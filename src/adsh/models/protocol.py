@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.fingerprint import Fingerprint
+from ..data.items import as_items
 from ..hamming.bits import Codes
+from ..learn.familiarity import Familiarity
 
 Record = dict[str, float]  # of one iteration: outer, loss, seconds, …
 
@@ -24,6 +26,10 @@ class ItemEncoder(Protocol):
 
     bits: int
     input_shape_: tuple[int, ...]  # of one item
+
+    @property
+    def familiarity_(self) -> Familiarity | None:
+        """How familiar an item looks, from its features; None where that is not known."""
 
     @property
     def has_bounded_outputs(self) -> bool:
@@ -144,3 +150,19 @@ class HashModel(ItemEncoder, Protocol):
 
     def outputs(self, X: Any) -> NDArray[np.float32]:
         """Return (n, c) real-valued outputs, whose signs are the codes."""
+
+
+def familiarity_of(model: ItemEncoder, X: Any, features: NDArray[np.float32] | None) -> NDArray[np.float64] | None:
+    """Return (n,) how familiar items look to a model; None where it cannot say.
+
+    Args:
+        model: fitted, or an export.
+        X: the items; features are compared as they are.
+        features: of images, from a pass.
+    """
+    if model.familiarity_ is None:
+        return None
+    if len(model.input_shape_) == 1:
+        items = as_items(X)
+        features = items.take(np.arange(len(items)))
+    return None if features is None else model.familiarity_(features)

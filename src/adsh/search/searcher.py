@@ -25,12 +25,14 @@ from ..errors import AdshWarning, InputError
 from ..hamming.bits import Codes, pack
 from ..index import Index, Matches
 from ..index.matches import StoredVectors
+from ..models.protocol import familiarity_of
 from .guess import Guess, Guesser
 
 if TYPE_CHECKING:
     from ..models.protocol import ItemEncoder
 
 RANKINGS = ("hamming", "asymmetric")
+UNFAMILIAR = 0.01  # a query that looks less familiar than all but 1 in 100 known items probably shows something else
 
 _NEAREST, _SAMPLE = 100, 1000  # items looked at to explain why a filter matches nothing
 _LISTED = 8  # names in a message
@@ -79,6 +81,7 @@ class EncodedQueries:
     outputs: Floats | None = None  # (n, bits); None for queries given as codes or keys, and models without outputs
     vectors: Floats | StoredVectors | None = None  # (n, d); None where there are none
     keys: Sequence[str] | None = None  # of the queries, where they are items of the index
+    familiarity: Sequence[float] | None = None  # how familiar each looks; None where the model cannot say
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ class SearchPlan:
     outputs: Floats | None  # given where they rank the items
     vectors: Floats | StoredVectors | None  # given where they order ties
     keys: Sequence[str] | None = None  # given where the queries are items of the index
+    familiarity: Sequence[float] | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -113,11 +117,14 @@ class Answer:
             with conditions on metadata, which a guess would contradict.
         nearest: Where a radius finds nothing, the distance of the nearest item that meets the conditions; otherwise,
             and where there is none, None.
+        familiarity: The share of items of known classes that look no more familiar than the query. Below
+            `UNFAMILIAR` it probably shows something else. None where the model cannot say.
     """
 
     matches: Matches
     guess: Guess | None = None
     nearest: int | None = None
+    familiarity: float | None = None
 
 
 class Searcher:
@@ -170,6 +177,7 @@ class Searcher:
             queries.outputs if options.ranking == "asymmetric" else None,
             queries.vectors if reranked else None,
             queries.keys,
+            queries.familiarity,
         )
 
     def answer(self, plan: SearchPlan) -> list[Answer]:
@@ -190,7 +198,7 @@ class Searcher:
         nearest = None
         if options.radius is not None and not len(matches):
             nearest = self.nearest_distance(code, options.where, None if options.include_self else own_key)
-        return Answer(matches, guess, nearest)
+        return Answer(matches, guess, nearest, None if plan.familiarity is None else plan.familiarity[row])
 
     def run(self, plan: SearchPlan) -> list[Matches]:
         """Return the `plan.count` nearest items of each query, from which `complete` takes its answer."""
@@ -245,7 +253,8 @@ def encode_queries(model: ItemEncoder, queries: Dataset) -> EncodedQueries:
         codes, features = model.encode_with_features(items)
         return EncodedQueries(codes, vectors=features)
     outputs, features = model.outputs_with_features(items)
-    return EncodedQueries(pack(outputs), outputs, features)
+    found = familiarity_of(model, items, features)
+    return EncodedQueries(pack(outputs), outputs, features, familiarity=None if found is None else found.tolist())
 
 
 def join_some(names: Iterable[str]) -> str:

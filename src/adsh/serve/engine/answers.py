@@ -43,6 +43,7 @@ def answer_json(index: Index, plan: SearchPlan, answer: Answer) -> bytes:
             "reranked": plan.vectors is not None,
             "guess": None if guess is None else _guess_json(guess),
             "nearest": answer.nearest,
+            "familiarity": None if answer.familiarity is None else round(answer.familiarity, 4),
             "matches": [
                 {"key": key, "distance": distance, "metadata": _metadata_of_text(text), "code": code}
                 for key, distance, text, code in rows

@@ -35,6 +35,7 @@ def to_message(plan: SearchPlan) -> tuple[dict[str, Any], bytes]:
         "options": json.dumps(vars(plan.options)),  # orjson has no integers beyond 64 bits, and no NaN
         "arrays": [[one.dtype.str, one.size] for one in arrays],
         "keys": None if plan.keys is None else list(plan.keys),
+        "familiarity": None if plan.familiarity is None else list(plan.familiarity),
     }
     return options, b"".join(one.tobytes() for one in arrays)
 
@@ -94,4 +95,5 @@ def _plan(options: dict[str, Any], payload: bytes) -> SearchPlan:
     codes, outputs, vectors = arrays
     assert codes is not None
     small = StoredVectors(vectors) if vectors is not None and vectors.dtype == np.int8 else vectors
-    return SearchPlan(SearchOptions(**json.loads(options["options"])), codes, outputs, small, options["keys"])
+    given = SearchOptions(**json.loads(options["options"]))
+    return SearchPlan(given, codes, outputs, small, options["keys"], options["familiarity"])

@@ -29,6 +29,7 @@ class EncodedImage(NamedTuple):
     code: bytes
     outputs: NDArray[np.float32]  # (bits,)
     vector: NDArray[np.float32] | None  # (d,)
+    familiarity: float | None = None
 
 
 class ImageEncoder:
@@ -74,9 +75,14 @@ class ImageEncoder:
         if len({image.size for image in images}) > 1:
             return [encoded for image in images for encoded in self._encode([image])]
         encoding = self._encoder.encode(images)
-        codes, outputs, vectors = encoding.codes, encoding.outputs, encoding.vectors
+        codes, outputs, vectors, familiar = encoding.codes, encoding.outputs, encoding.vectors, encoding.familiarity
         return [
-            EncodedImage(codes[row].tobytes(), outputs[row], None if vectors is None else vectors[row])
+            EncodedImage(
+                codes[row].tobytes(),
+                outputs[row],
+                None if vectors is None else vectors[row],
+                None if familiar is None else float(familiar[row]),
+            )
             for row in range(len(images))
         ]
 

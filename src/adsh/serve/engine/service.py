@@ -170,7 +170,8 @@ class Service:
         self._check_limits(options)
         image = await self.encode_image(data)
         vectors = None if image.vector is None or not options.orders_ties else image.vector[None]
-        queries = EncodedQueries(_as_codes(image.code), image.outputs[None], vectors)
+        familiarity = None if image.familiarity is None else [image.familiarity]
+        queries = EncodedQueries(_as_codes(image.code), image.outputs[None], vectors, familiarity=familiarity)
         return await self._searches(await self.read(lambda: self._searcher.plan(queries, options)))
 
     async def store(

@@ -135,6 +135,11 @@ class SearchAnswer(BaseModel):
         description="Where a radius finds nothing, how many bits the nearest item is away, of those that meet the "
         "filter; otherwise, and where there is none, None.",
     )
+    familiarity: float | None = Field(
+        None,
+        description="Of a search by image: the share of items of known classes that look no more familiar. Below .01 "
+        "the image probably shows something that the model has not seen. None where the model cannot say.",
+    )
     matches: list[Match]
 
 

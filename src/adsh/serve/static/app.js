@@ -116,13 +116,13 @@ async function run({ focus = false, tries = 0 } = {}) {
 const nameOf = ({ name, key, code }) => name ?? key ?? `code ${code}`;
 
 function show(answer, query, chosen) {
-  const { matches, bits, guess } = answer;
+  const { matches, bits, guess, familiarity } = answer;
   const own = bitsOf(answer.code, bits);
   showCards(matches, own);
   byId("answer").hidden = false;
   byId("bar").hidden = !matches.length;
   byId("query-title").textContent = `Items like ${nameOf(query)}`;
-  showGuess(guess);
+  showGuess(guess, familiarity);
   byId("hex").textContent = answer.code;
   byId("strip").replaceChildren(strip(own));
   byId("strip").setAttribute("aria-label", `The ${bits} bits of the code: ${own.join("")}`);
@@ -130,7 +130,7 @@ function show(answer, query, chosen) {
   byId("count").textContent = matches.length ? found : "";
   byId("order").textContent = spread(answer);
   if (!matches.length) byId("empty").replaceChildren(...(info.items ? nothing(answer, chosen) : emptyIndex()));
-  say([found, guessText(guess)].filter(Boolean).join(". "));
+  say([found, guessText(guess, familiarity)].filter(Boolean).join(". "));
   document.title = `${nameOf(query)} · ${count(matches.length, "result")} · adsh`;
 }
 
