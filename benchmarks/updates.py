@@ -8,8 +8,8 @@ labels    coco17 features: the 13 most frequent labels, and then the items that 
 unknown   trained on 8 classes, queries of all 10: AUROC of the familiarity, over five pairs of classes left out; also
           by the largest probability of the posterior, for comparison
 
-Features of $ADSH_DATA/cifar10 and $ADSH_DATA/coco17; an mlp with its defaults; 1,000 queries that no training saw (5,000
-for unknown). Writes results/benchmarks/updates.json.
+Features of $ADSH_DATA/cifar10 and $ADSH_DATA/coco17; an mlp with its defaults; 1,000 queries that no training saw, for
+unknown 5,000. Writes results/benchmarks/updates.json.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
             rows += MEASURES[name](options.bits, seed)
             print(name, *rows, sep="\n  ", flush=True)
         figures[name] = rows
-        record.write(RESULTS, {"bits": options.bits, **figures})
+        record.write(RESULTS.stem, {**figures, "bits": options.bits})
 
 
 def draw(items: int, seed: int, queries: int = 1000) -> Split:
@@ -83,11 +83,9 @@ def classes(bits: int, seed: int) -> list[dict[str, Any]]:
             model = fitted(X[old], labels[old], bits, seed)
             before = model.database_codes_.copy()
             all_old = X[old] if way.startswith("all") else None
-            _, seconds = timed(
-                lambda model=model, all_old=all_old: (
-                    None if way == "no update" else model.update(X[new], labels[new], old=all_old)
-                )
-            )
+            seconds = 0.0
+            if way != "no update":
+                _, seconds = timed(lambda m=model, kept=all_old: m.update(X[new], labels[new], old=kept))
         row: dict[str, Any] = {"way": way, "seed": seed, "seconds": seconds, "iterations": len(model.history_)}
         if way == "no update":
             coded = np.concatenate([model.database_codes_, model.encode(X[new])])
@@ -138,12 +136,8 @@ def labels(bits: int, seed: int) -> list[dict[str, Any]]:
             model = fitted(X[old], hot[old], bits, seed)
             model.update(X[new], hot[new], old=X[old] if way.startswith("all") else None)
         row = {"way": way, "seed": seed, "all": found(model, X[queries], hot[queries], hot[ordered])}
-        row["new labels"] = found(
-            model,
-            X[queries[hot[queries][:, rare].any(axis=1)]],
-            hot[queries[hot[queries][:, rare].any(axis=1)]],
-            hot[ordered],
-        )
+        chosen = queries[hot[queries][:, rare].any(axis=1)]
+        row["new labels"] = found(model, X[chosen], hot[chosen], hot[ordered])
         rows.append(row)
     return rows
 

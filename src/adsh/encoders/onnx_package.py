@@ -3,7 +3,7 @@
 model.onnx    `inputs` to `outputs`, `codes` and, where the model has them, `features`
 export.json   bits, the model's fingerprint, how to prepare images, names of the classes, size and digest; facts
 report.json   the results of the model's evaluation, if it was evaluated
-familiarity.safetensors  what says how familiar an image looks, if the model knows
+familiarity.npz  what says how familiar an image looks, if the model knows
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..learn.familiarity import Familiarity
 
 FORMAT, FORMAT_VERSION = "adsh-onnx", 1
-MODEL, ABOUT, FAMILIARITY = "model.onnx", "export.json", "familiarity.safetensors"
+MODEL, ABOUT, FAMILIARITY = "model.onnx", "export.json", "familiarity.npz"
 INPUTS, OUTPUTS, CODES, FEATURES = "inputs", "outputs", "codes", "features"
 PREPARATION = (  # of images, for authors of other clients: data.images does it here
     "EXIF orientation applied",
@@ -110,12 +110,10 @@ def read_familiarity(folder: Path) -> Familiarity | None:
     path = find_whole(folder) / FAMILIARITY
     if not path.exists():
         return None
-    from safetensors import SafetensorError  # here: `adsh --help` needs neither
-    from safetensors.numpy import load_file
-
+    from ..data.npz import Npz  # here: `adsh --help` needs no NumPy
     from ..learn.familiarity import Familiarity
 
     try:
-        return Familiarity.load(load_file(path))
-    except (SafetensorError, OSError, KeyError, ValueError) as problem:
+        return Familiarity.load(dict(Npz(path)))
+    except (KeyError, ValueError) as problem:
         raise FolderError(f"{path} is damaged ({first_line(problem)}): export or copy the model again") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from torch import nn
 
 from .. import __version__
 from ..encoders.onnx import OnnxEncoder
-from ..encoders.onnx_package import ABOUT, CODES, FEATURES, INPUTS, MODEL, OUTPUTS, PREPARATION, describe
+from ..encoders.onnx_package import ABOUT, CODES, FAMILIARITY, FEATURES, INPUTS, MODEL, OUTPUTS, PREPARATION, describe
 from ..errors import ExportError, FolderError, InputError
 from ..evaluate.report import read_report, write_figures
 from ..hamming.bits import bytes_for, unpack
@@ -24,9 +23,9 @@ from ..models.adsh import load
 from ..models.fingerprint import model_fingerprint
 from ..models.info import shown_info
 from ..models.protocol import HashModel
-from ..models.storage_format import FAMILIARITY, REPORT
+from ..models.storage_format import REPORT
 from ..networks.traits import traits_of
-from ..utils.files import check_writable, find_file, find_whole, replacing
+from ..utils.files import check_writable, find_file, replacing
 from .graph import OPSET, encoding_graph, to_onnx
 
 FORMATS = ("onnx",)
@@ -83,9 +82,8 @@ def export(folder: str | Path, out: str | Path, *, format: str = "onnx", network
         (new / ABOUT).write_text(describe(new / MODEL, facts), encoding="utf-8")
         facts["largest_difference"] = _check(model, OnnxEncoder(new))
         (new / ABOUT).write_text(describe(new / MODEL, facts), encoding="utf-8")
-        familiarity = find_whole(Path(folder)) / FAMILIARITY
-        if familiarity.exists():
-            shutil.copyfile(familiarity, new / FAMILIARITY)
+        if model.familiarity_ is not None:
+            np.savez(new / FAMILIARITY, allow_pickle=False, **model.familiarity_.arrays())
         with suppress(InputError):  # it was not evaluated
             write_figures(read_report(find_file(Path(folder), REPORT)), new)
     return Exported(out, facts, len(written), time.perf_counter() - started)
