@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from ..utils.progress import LINE_SECONDS, Progress
 from .flags import SOURCE_HELP, Device, Json, Labels, Root, Strict, Workers
+from .index import describe_following
 from .show import Stopped, as_json, facts, list_some
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ def command(
     workers: Workers = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted update.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Discard an unfinished update.")] = False,
+    index: Annotated[
+        str | None, typer.Option(help="The index that follows: a folder or a URL.  [default: MODEL/index]")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Add items and classes to a trained model, or correct its labels, without training anew.
@@ -63,6 +68,7 @@ def command(
     goes on from its weights. The model's folder is replaced whole or not at all. To remember the classes it has, the
     network sees the items it was trained on where they are still there, and else the few that were kept with the model.
     """
+    from ..runs.follow_index import follow_run
     from ..runs.update import UpdateSettings, finish, update_run
 
     settings = UpdateSettings.of(
@@ -75,20 +81,24 @@ def command(
     how_to_resume = f"adsh update --resume {shlex.quote(str(model))}" + (
         f" --out {shlex.quote(str(out))}" if out else ""
     )
+    updated = None
     try:
         updated = update_run(model, settings, out, resume=resume, overwrite=overwrite, progress=display)
+        followed = follow_run(model, target, index, None if updated is None else updated.model, display.indexing)
         finish(target)
     except KeyboardInterrupt:
         display.close()
         done = f" after outer iteration {display.done} of {display.total}" if display.total else ""
-        raise Stopped(f"stopped{done}; the model is as it was. Continue with: {how_to_resume}") from None
+        state = "the model is as it was" if updated is None else "the model is updated, its index is not"
+        raise Stopped(f"stopped{done}; {state}. Continue with: {how_to_resume}") from None
     display.close()
     if json:
-        as_json(updated.summary() if updated is not None else {"model": str(target), "was_complete": True})
-    elif updated is None:
-        facts({"model": f"{target}: updated before"})
-    else:
-        facts(_describe(updated))
+        summary = updated.summary() if updated is not None else {"model": str(target), "was_complete": True}
+        as_json(summary | ({} if followed is None else {"index": asdict(followed)}))
+        return
+    lines = {"model": f"{target}: updated before"} if updated is None else _describe(updated)
+    facts(lines | ({} if followed is None else {"index": describe_following(followed)}))
+    if updated is not None:
         list_some(
             [f"{key}: {reason}" for key, reason in updated.new.unreadable] if updated.new else [], "--json lists them"
         )
