@@ -16,6 +16,7 @@ from .flags import Device, Json, Labels, Root, SkipBadByDefault, Strict, Workers
 from .show import Stopped, as_json, facts, list_some
 
 if TYPE_CHECKING:
+    from ..runs.follow_index import FollowResult
     from ..search.ingest import IngestResult
 
 _STOPPED = "stopped; the items added so far are kept: repeat the command to continue"
@@ -182,9 +183,10 @@ def remove(
 def info(location: Location, json: Json = False) -> None:
     """Show what an index holds, and how it is searched."""
     from ..index.locate import MODEL, open_existing
+    from ..search.recode import count_outdated
 
     with open_existing(location) as index:
-        summary = {**index.info(), "model_folder": index.get_note(MODEL)}
+        summary = {**index.info(), "model_folder": index.get_note(MODEL), "of_earlier_network": count_outdated(index)}
     if json:
         as_json(summary)
     else:
@@ -266,6 +268,70 @@ def copy(
             "checked": f"the number of items, and {copied.searches} searches with equal results",
         }
     )
+
+
+@app.command(epilog="Example:  adsh index follow photos.index photos-48bits")
+def follow(
+    location: Location,
+    model: Annotated[Path, typer.Argument(help="The folder of the run that adsh update updated.")],
+    json: Json = False,
+) -> None:
+    """Bring an index up to an updated model; `adsh update` does so for the index in the model's folder.
+
+    Items that the update left alone are not touched. An interrupted command continues when it is repeated.
+    """
+    from ..index.locate import open_existing
+    from ..runs.follow_index import follow as follow_index
+
+    try:
+        with open_existing(location) as index, closing(ProgressLine("indexing")) as bar:
+            result = follow_index(index, model, on_done=bar)
+    except KeyboardInterrupt:
+        raise Stopped("stopped; what was done is kept: repeat the command to continue") from None
+    if json:
+        as_json({"index": shown(location), **asdict(result)})
+    else:
+        facts({"index": f"{shown(location)}: {describe_following(result)}"})
+
+
+@app.command(epilog="Example:  adsh index recode photos.index photos-48bits")
+def recode(
+    location: Location,
+    model: Annotated[Path | None, typer.Argument(help="The updated model.  [default: as for search]")] = None,
+    images: Annotated[
+        Path | None, typer.Option(metavar="ROOT", help="Where images are, if not where they were: ROOT/KEY.")
+    ] = None,
+    device: Device = None,
+    json: Json = False,
+) -> None:
+    """Encode items again whose codes are by the network of an earlier model.
+
+    These are items without a label that the model knows. An interrupted command continues when it is repeated.
+    """
+    from ..index.locate import open_existing
+    from ..search.index_model import load_model_of
+    from ..search.recode import recode as recode_index
+
+    try:
+        with open_existing(location) as index, closing(ProgressLine("encoding")) as bar:
+            loaded = load_model_of(index, model, device, newest=True)
+            result = recode_index(index, loaded, images, bar)
+    except KeyboardInterrupt:
+        raise Stopped("stopped; what was encoded is kept: repeat the command to continue") from None
+    if json:
+        as_json({"index": shown(location), **asdict(result)})
+        return
+    unreadable = f", {len(result.unreadable):,} cannot be read and stay as they are" * bool(result.unreadable)
+    facts({"index": f"{shown(location)}: {result.recoded:,} items encoded again{unreadable}; {result.seconds:.1f} s"})
+    list_some([f"{key}: {reason}" for key, reason in result.unreadable], "--json lists them")
+
+
+def describe_following(result: FollowResult) -> str:
+    """Return what following an update changed in an index, on one line."""
+    counts = [f"{result.items:,} items", f"{result.added:,} added", f"{result.changed + result.renamed:,} changed"]
+    counts.append(f"{result.removed:,} removed")
+    outdated = f"; {result.outdated:,} are encoded by the earlier network: adsh index recode" * bool(result.outdated)
+    return ", ".join(counts) + outdated
 
 
 def _report(location: str, result: IngestResult, json: bool) -> None:

@@ -69,6 +69,14 @@ def command(
         str | None,
         typer.Option(help="Items without a label: encoded by the network, or dissimilar to all.  [default: network]"),
     ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Items of each class to keep in the model's folder, so that adsh update does not forget them; 0 for "
+            "none.  [default: 100]",
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="The same seed, data and machine give the same bytes.  [default: 0]")
     ] = None,

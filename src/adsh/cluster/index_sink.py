@@ -31,7 +31,7 @@ class IndexSink:
             keys, codes = self._codes.read(number)
             new = [at for at, item in enumerate(self._index.get(keys)) if item is None]
             if new:
-                self.added += self._index.add([keys[at] for at in new], codes[new])
+                self.added += self._index.add([keys[at] for at in new], codes[new], by_network=True)
             self._ingested.add(number)
             self._index.set_note(self._note, format_ranges(self._ingested))
 

@@ -33,6 +33,7 @@ class Encoder(Protocol):
 
     bits: int
     fingerprint: str  # identifies the model; an index stores it with the codes
+    lineage: tuple[str, ...]  # fingerprints of the models that it descends from, oldest first
     vector_size: int  # d of the vectors; 0 where there are none
     size: int  # the side that images are resized to; 0 where they are taken as they are
 

@@ -38,6 +38,7 @@ class OnnxEncoder:
     Attributes:
         bits: Length of a code.
         fingerprint: Identifies the model, as an index stores it.
+        lineage: The fingerprints of the models that it descends from, oldest first.
         vector_size: Width of the vectors; 0 for none.
         size: The side that images are resized to; 0 where they are taken as they are.
         classes: Names of the classes that the model was trained on.
@@ -51,7 +52,7 @@ class OnnxEncoder:
         self._threads = worker_count(threads)
         self._session: Any = _session(path, self._threads)
         _check_graph(self._session, self.about, path)
-        self.bits, self.fingerprint = self.about.bits, self.about.fingerprint
+        self.bits, self.fingerprint, self.lineage = self.about.bits, self.about.fingerprint, self.about.lineage
         self.vector_size, self.classes = self.about.vector_size, self.about.classes
         self.familiarity = read_familiarity(Path(folder))
         self.size = self.about.size or 0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..data.items import as_items
 from ..errors import InputError
 from ..hamming.bits import Codes
+from ..models.fingerprint import ModelId
 from .base import Encoding
 from .onnx import OnnxEncoder
 
@@ -32,7 +33,7 @@ class OnnxModel:
             raise InputError(f"--device {device}: an exported model runs on the CPU, leave it out")
         self._encoder = OnnxEncoder(folder)
         about = self._encoder.about
-        self.bits, self.fingerprint = about.bits, about.fingerprint
+        self.bits, self.id = about.bits, ModelId(about.fingerprint, about.lineage)
         self.input_shape_, self.known_labels = about.shape, about.classes
         self.has_bounded_outputs, self.familiarity_ = about.has_bounded_outputs, self._encoder.familiarity
 

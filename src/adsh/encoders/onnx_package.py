@@ -42,6 +42,7 @@ class About:
     size: int | None  # the side that images are resized to; None where inputs are not images of any size
     vector_size: int  # 0 where there are no features
     classes: tuple[str, ...]
+    lineage: tuple[str, ...] = ()  # fingerprints of the models that it descends from, oldest first
     has_bounded_outputs: bool = True  # whether outputs lie in -1 .. 1, as those of a network do
 
 
@@ -73,6 +74,7 @@ def read(folder: Path) -> tuple[Path, About]:
             size=None if record["pictures"] is None else int(record["pictures"]["size"]),
             vector_size=int(record["vector_size"]),
             classes=tuple(str(name) for name in record["classes"]),
+            lineage=tuple(map(str, record.get("lineage", ()))),
             has_bounded_outputs=record.get("network") is not None,
         )
     except FolderError:

@@ -13,7 +13,7 @@ from ..data.sequence import SequenceDataset
 from ..errors import InputError
 from ..hamming.bits import pack, unpack
 from ..models.adsh import load
-from ..models.fingerprint import model_fingerprint
+from ..models.fingerprint import identify
 from ..models.protocol import HashModel, familiarity_of
 from .base import Encoding
 
@@ -24,7 +24,7 @@ class TorchEncoder:
     def __init__(self, folder: Path, device: str | None = None) -> None:
         self._model: HashModel = load(folder, device=device)
         self.bits = int(self._model.bits)
-        self.fingerprint = model_fingerprint(folder)
+        self.fingerprint, self.lineage = identify(folder)
         self.vector_size = 0
         self._shape = tuple(self._model.input_shape_)
         self.size = self._shape[0] if len(self._shape) == 3 and self._shape[0] == self._shape[1] else 0

@@ -20,7 +20,7 @@ from ..errors import ExportError, FolderError, InputError
 from ..evaluate.report import read_report, write_figures
 from ..hamming.bits import bytes_for, unpack
 from ..models.adsh import load
-from ..models.fingerprint import model_fingerprint
+from ..models.fingerprint import identify
 from ..models.info import shown_info
 from ..models.protocol import HashModel
 from ..models.storage_format import REPORT
@@ -75,7 +75,10 @@ def export(folder: str | Path, out: str | Path, *, format: str = "onnx", network
     model: HashModel = load(folder, network=network, device="cpu")
     written, features = to_onnx(encoding_graph(model), model.input_shape_)
     check_writable(out, len(written) + 1_000_000)
-    facts = _facts(model, model_fingerprint(Path(folder)), features)
+    known = identify(Path(folder))
+    facts = _facts(model, known.fingerprint, features)
+    if known.lineage:
+        facts["lineage"] = list(known.lineage)
     facts["model"] = shown_info(Path(folder))
     with replacing(out) as new:
         (new / MODEL).write_bytes(written)

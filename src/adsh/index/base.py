@@ -18,14 +18,25 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hamming.query import Query
 from ..hamming.small_vectors import NONE, Projection
+from ..models.fingerprint import ModelId, identify
 from .export import to_faiss, to_npy, to_parquet
 from .filters import Filter
-from .header import PROJECTION, Header, load_projection, save_projection
+from .header import HEADER, PROJECTION, Header, load_projection, save_projection
 from .matches import Item, Matches, StoredVectors
 from .rows import SAMPLE_BYTES, Rows, RowsBuilder
-from .validation import LONGEST_KEY, Batch, check_given, check_items, check_keys, check_number, check_queries
+from .validation import (
+    LONGEST_KEY,
+    Batch,
+    check_by_network,
+    check_given,
+    check_items,
+    check_keys,
+    check_number,
+    check_queries,
+)
 
 Ranking = Literal["hamming", "asymmetric"]
+FOLLOWED = "followed"  # the note with the model whose database an index holds, where `model` is a newer one
 _SAMPLED_AT_ONCE = 256  # items read for a sample before its size is looked at
 
 
@@ -68,8 +79,57 @@ class Index(ABC):
             raise InputError(f"{self.location} keeps no vectors")
         self._set_fact(PROJECTION, save_projection(projection), overwrite=False)
 
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """The fingerprints of the models that `model` descends from by updates, oldest first."""
+        return self._header.lineage
+
+    def accept_model(self, model: Any) -> None:
+        """Take codes of an updated model from now on, beside those of the models that it descends from.
+
+        An update leaves the codes of items whose labels stay as they are, so codes of both can be compared.
+
+        Args:
+            model: a model folder, a fitted model, or a name for one.
+
+        Raises:
+            InputError: the model does not descend from that of this index, or this index follows a newer one.
+        """
+        before, known = self._stored_header(), identify(model)
+        if before.model is not None and known.fingerprint != before.model and not self.get_note(FOLLOWED):
+            before.advanced_to(known, len(self), self.location)  # raises before anything is written
+            self.set_note(FOLLOWED, before.model)
+        self._header = self._accept(known)
+
+    def refresh(self) -> None:
+        """Read again which model the index follows: another process may have let it accept a newer one."""
+        self._header = self._stored_header()
+
+    def _stored_header(self) -> Header:
+        return Header.from_json(self._fact(HEADER), self.location, self._header.format_version)
+
+    def outdated(self, after: str = "", count: int = 1 << 14) -> list[str]:
+        """Return keys of items whose codes are by the network of an earlier model, in alphabetical order.
+
+        Args:
+            after: start behind this key.
+            count: how many to return at most.
+        """
+        return self._outdated(self._header.generation, after, check_number("count", count, 1))
+
+    def networks(self, keys: Sequence[str]) -> list[int | None]:
+        """Return which model's network computed the code of each item, counted along `lineage`; None for none."""
+        found = self._networks(check_keys(keys))
+        return [found.get(key) for key in keys]
+
     def add(
-        self, keys: Sequence[str], codes: Any, metadata: Sequence[Any] | None = None, *, vectors: Any = None
+        self,
+        keys: Sequence[str],
+        codes: Any,
+        metadata: Sequence[Any] | None = None,
+        *,
+        vectors: Any = None,
+        by_network: Any = False,
     ) -> int:
         """Store items: all of them or, on an error, none. Durable when it returns.
 
@@ -81,6 +141,8 @@ class Index(ABC):
             metadata: a JSON dictionary or None for each item.
             vectors: features (n, d) for `rerank=True`, or another index's `StoredVectors`. The first ones decide the
                 projection to 64 numbers of one byte each, so start with a few hundred.
+            by_network: whether the model's network computed the codes, for all items or for each: after an update of
+                the model, `outdated` lists these, to encode them again.
 
         Returns:
             How many of the keys are new.
@@ -88,6 +150,8 @@ class Index(ABC):
         if vectors is not None and not self.keeps_vectors:
             raise self._no_vectors()
         batch = check_items(keys, codes, metadata, self.bits, self.longest_key)
+        generations = check_by_network(by_network, len(batch.keys), self._header.generation)
+        batch = batch._replace(generations=generations)
         return self._add(batch, vectors) if batch.keys else 0
 
     def remove(self, keys: Sequence[str]) -> int:
@@ -297,6 +361,24 @@ class Index(ABC):
     @abstractmethod
     def _add(self, batch: Batch, vectors: Any) -> int:
         """Store at least one item, and return how many keys are new; `vectors` is not None if there are any."""
+
+    @abstractmethod
+    def _accept(self, model: ModelId) -> Header:
+        """Store the header with this model, in one transaction with checking it, and return it."""
+
+    @abstractmethod
+    def _outdated(self, generation: int, after: str, count: int) -> list[str]:
+        """Return keys of items by networks before this generation.
+
+        Args:
+            generation: the number of the present model.
+            after: only keys behind this one.
+            count: how many at most.
+        """
+
+    @abstractmethod
+    def _networks(self, keys: list[bytes]) -> dict[str, int]:
+        """Return the generation of the model for those of these items whose codes a network computed."""
 
     @abstractmethod
     def _remove(self, keys: list[bytes]) -> int:

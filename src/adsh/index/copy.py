@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import FolderError, InputError
+from ..models.fingerprint import ModelId
 from ..utils.urls import shown
 from . import Index, open_index
 from .locate import MODEL, inside, open_existing
@@ -52,7 +53,8 @@ def copy(source: str, target: str, report: Report | None = None) -> CopyResult:
     with open_existing(source) as old:
         if _same(source, target):
             raise InputError(f"{old.location} is both the source and the target: give another target")
-        with open_index(inside(target), bits=old.bits, model=old.model) as new:
+        model = None if old.model is None else ModelId(old.model, old.lineage)
+        with open_index(inside(target), bits=old.bits, model=model) as new:
             _check_target(old, new)
             written, already = _copy_items(old, new, report)
             note = old.get_note(MODEL)
@@ -90,7 +92,8 @@ def _copy_items(old: Index, new: Index, report: Report | None) -> tuple[int, int
             items = list(differing.items())
             vectors = None if projection is None or differing.vectors is None else StoredVectors(differing.vectors)
             metadata = None if differing.metadata is None else [item.metadata for item in items]
-            new.add([item.key for item in items], differing.codes, metadata, vectors=vectors)
+            keys = [item.key for item in items]
+            new.add(keys, differing.codes, metadata, vectors=vectors, by_network=old.networks(keys))
         written, already, done = written + len(todo), already + len(rows) - len(todo), done + len(rows)
         if report:
             report(done, max(total, done))

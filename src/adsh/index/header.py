@@ -11,6 +11,7 @@ from .. import __version__
 from ..errors import FolderError, InputError
 from ..hamming.bits import check_bits
 from ..hamming.small_vectors import Projection
+from ..models.fingerprint import ModelId
 from ..utils.reading import parse_json
 
 FORMAT, FORMAT_VERSION = "adsh-index", 1
@@ -25,6 +26,18 @@ class Header:
     bits: int
     model: str | None = None
     format_version: int = FORMAT_VERSION
+    lineage: tuple[str, ...] = ()  # models that `model` descends from, oldest first
+
+    @classmethod
+    def new(cls, bits: int, model: ModelId | None, format_version: int = FORMAT_VERSION) -> Header:
+        """Return the header of a new index."""
+        known = ModelId("") if model is None else model
+        return cls(bits, known.fingerprint or None, format_version, known.lineage)
+
+    @property
+    def generation(self) -> int:
+        """The number of the model: how many models it descends from."""
+        return len(self.lineage)
 
     def to_json(self) -> bytes:
         """Return the header as it is stored."""
@@ -52,13 +65,15 @@ class Header:
         if not isinstance(fields, dict) or fields.get("format") != FORMAT:
             raise FolderError(f"{index} is not an adsh index: give the location of one that open_index created")
         version, bits, model = (fields.get(name) for name in ("format_version", "bits", "model"))
-        if type(version) is not int or type(bits) is not int or not isinstance(model, str | None):
+        lineage = fields.get("lineage", [])
+        right = isinstance(model, str | None) and isinstance(lineage, list)
+        if type(version) is not int or type(bits) is not int or not right:
             raise FolderError(f"{index} has a damaged header: restore the index from a copy")
         if version > newest:
             raise FolderError(
                 f"{index} has format version {version}, and adsh {__version__} reads 1 to {newest}: upgrade adsh"
             )
-        return cls(check_bits(bits), model, version)
+        return cls(check_bits(bits), model, version, tuple(map(str, lineage)))
 
     def check_bits(self, bits: int | None, index: object) -> None:
         """Raise if other bits than these were given; None stands for whatever the index has."""
@@ -68,11 +83,17 @@ class Header:
                 "bits="
             )
 
-    def with_model(self, model: str, items: int, index: object) -> Header:
-        """Return the header with this model's fingerprint.
+    def advanced_to(self, model: ModelId, items: int, index: object) -> Header:
+        """Return the header with this model, which is the one there was or descends from it; arguments as below."""
+        header = self.with_model(model, items, index)
+        same = header.model == model.fingerprint
+        return header if same else replace(header, model=model.fingerprint, lineage=model.lineage)
+
+    def with_model(self, model: ModelId, items: int, index: object) -> Header:
+        """Return the header with this model, if there is none yet; else check that it is the same or descends from it.
 
         Args:
-            model: the fingerprint.
+            model: the model.
             items: how many items the index holds.
             index: the location of the index, for messages.
 
@@ -80,21 +101,28 @@ class Header:
             The header to store.
 
         Raises:
-            InputError: the codes are, or may be, those of another model.
+            InputError: the codes are, or may be, those of another model, or of a newer one.
         """
-        if model == self.model:
+        if model.fingerprint == self.model:
             return self
-        if self.model is not None:
+        if model.fingerprint in self.lineage:
             raise InputError(
-                f"{index} holds codes of model {self.model[:12]}, not of {model[:12]}: codes of two models cannot be "
-                "compared; use that model, or another index"
+                f"{index} follows a newer version of the model {model.fingerprint[:12]}, {str(self.model)[:12]}: use "
+                "the newer model"
             )
+        if self.model is not None and self.model not in model.lineage:
+            raise InputError(
+                f"{index} holds codes of model {self.model[:12]}, not of {model.fingerprint[:12]}: codes of two models "
+                "cannot be compared; use that model, or another index"
+            )
+        if self.model is not None:
+            return self
         if items:
             raise InputError(
                 f"{index} holds {items} codes of a model that was not recorded: open it without model=, or add to a "
                 "new index"
             )
-        return replace(self, model=model)
+        return replace(self, model=model.fingerprint, lineage=model.lineage)
 
 
 def no_index(index: object) -> InputError:

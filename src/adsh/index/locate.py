@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import InputError
+from ..models.fingerprint import ModelId
 from ..models.storage_format import INDEX, holds_model
+from ..utils.files import find_file
 from ..utils.urls import is_address
 from . import Index, open_index
 
@@ -21,21 +23,29 @@ def open_existing(location: str) -> Index:
 
 def inside(location: str) -> str:
     """Return the location of the index inside a model folder if that is what was given, else the location itself."""
-    path = Path(location) / INDEX
-    return str(path) if not is_address(location) and holds_model(Path(location)) and path.is_dir() else location
+    if is_address(location) or not holds_model(Path(location)):
+        return location
+    path = find_file(Path(location), INDEX)  # also in the moment in which the model is replaced
+    return str(path) if path.is_dir() else location
 
 
-def check_model(index: Index, fingerprint: str, at: object, then: str) -> None:
-    """Raise if the index holds codes of another model.
+def check_model(index: Index, model: ModelId, at: object, then: str) -> None:
+    """Raise if the index holds codes of another model; an update of the model it was built with can be used.
 
     Args:
         index: the index.
-        fingerprint: the model's fingerprint.
+        model: the model.
         at: where the model is, for the message.
         then: what to do, for the message.
     """
-    if index.model not in (None, fingerprint):
+    if index.model is None or model.descends_from(index.model):
+        return
+    if model.fingerprint in index.lineage:
         raise InputError(
-            f"the model in {at} is not the one whose codes the index holds ({fingerprint[:12]} and "
-            f"{str(index.model)[:12]}): codes of two models cannot be compared; {then}"
+            f"the model in {at} was updated since, and the index follows the newer one ({model.fingerprint[:12]} and "
+            f"{index.model[:12]}): use the newer model"
         )
+    raise InputError(
+        f"the model in {at} is not the one whose codes the index holds ({model.fingerprint[:12]} and "
+        f"{str(index.model)[:12]}): codes of two models cannot be compared; {then}"
+    )

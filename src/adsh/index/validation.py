@@ -23,6 +23,12 @@ class Batch(NamedTuple):
     keys: list[bytes]  # UTF-8
     codes: Codes  # (n, bytes)
     metadata: list[bytes] | None  # JSON, empty for an item without any; None if no item has any
+    generations: list[int | None] | None = None  # of the model whose network gave the code; None if none did
+
+    @property
+    def by_network(self) -> list[tuple[int, int]]:
+        """The position and the model's generation of each item with a code by the network."""
+        return [(at, number) for at, number in enumerate(self.generations or ()) if number is not None]
 
 
 def check_items(
@@ -44,6 +50,30 @@ def check_items(
     packed = check_codes(codes, bits)
     check_count("codes", len(packed), len(encoded))
     return Batch(encoded, packed, metadata_texts(metadata, len(encoded)))
+
+
+def check_by_network(by_network: Any, count: int, generation: int) -> list[int | None] | None:
+    """Return the generation of the model for each item with a code by its network, and None for others.
+
+    Args:
+        by_network: True or False for all items, or one of them for each; or what `Index.networks` returned.
+        count: how many items there are.
+        generation: of the model.
+
+    Returns:
+        One value per item; None if the network gave no code.
+    """
+    if isinstance(by_network, list) and any(type(one) is int for one in by_network):
+        check_count("values of by_network", len(by_network), count)
+        return by_network
+    flags = np.asarray([bool(one) for one in by_network] if isinstance(by_network, list) else by_network)
+    if flags.dtype != np.bool_ or flags.ndim > 1:
+        raise InputError(f"by_network={by_network!r:.60}: give True or False, or one of them for each item")
+    if flags.ndim:
+        check_count("values of by_network", len(flags), count)
+    if not flags.any():
+        return None
+    return [generation if flag else None for flag in np.broadcast_to(flags, count).tolist()]
 
 
 def check_queries(codes: Any, ranking: str, bits: int) -> list[Query]:

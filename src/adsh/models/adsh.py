@@ -23,7 +23,7 @@ from ..learn.changes import Changes
 from ..learn.class_table import ClassGradient, ClassTable
 from ..learn.class_votes import MOST
 from ..learn.head_choice import choose_head
-from ..learn.learned_codes import NewLabels
+from ..learn.learned_codes import NO_SET, NewLabels
 from ..learn.objective import ObjectiveTerms
 from ..networks.frozen import Frozen
 from ..networks.label_set_scores import LabelSetScores
@@ -262,6 +262,17 @@ class ADSH(DeepHash):
         """Every label of the database; none after a fit on a similarity matrix."""
         self._check_fitted()
         return () if self._new_labels is None else tuple(self._new_labels.database.names)
+
+    @property
+    def database_labels_(self) -> LabelSets:
+        """The labels of each item of the database; the empty set where it has none."""
+        self._check_fitted()
+        if self._new_labels is None:
+            raise InputError("this model was fitted on a similarity matrix: its items have no labels")
+        known, table = self._new_labels.database, self.code_table_
+        starts = np.append(known.starts, known.starts[-1])  # the last set, which NO_SET names, is empty
+        ids = np.where(table.label_set == NO_SET, known.set_count, table.label_set)[table.row_numbers]
+        return LabelSets.table(starts, known.tags, known.names).with_ids(ids)
 
     def code_for(self, labels: Any) -> Codes:
         """Return (n, bytes) codes for new labelled items, without their images.

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..utils.files import digest, find_whole
 from ..utils.reading import read_json
 from .storage_format import ARRAYS, CONFIG, FUNCTION_FORMAT, WEIGHTS, format_of
+
+
+class ModelId(NamedTuple):
+    """A model by its fingerprint, and the models that it descends from by updates."""
+
+    fingerprint: str
+    lineage: tuple[str, ...] = ()  # oldest first
+
+    def descends_from(self, fingerprint: str) -> bool:
+        """Return whether its codes can be compared with those of this earlier model, or of itself."""
+        return fingerprint == self.fingerprint or fingerprint in self.lineage
+
+
+def identify(model: Any) -> ModelId:
+    """Return what `model_fingerprint` does, with the lineage of a model folder or of a model in memory."""
+    if isinstance(model, ModelId):
+        return model
+    lineage: Any = getattr(model, "lineage_", ())
+    if isinstance(model, str | Path) and format_of(Path(model)) is not None:
+        lineage = read_json(find_whole(Path(model)) / CONFIG).get("lineage", ())
+    return ModelId(model_fingerprint(model), tuple(map(str, lineage)))
 
 
 def model_fingerprint(model: Any) -> str:

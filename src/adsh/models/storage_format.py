@@ -19,8 +19,9 @@ ARRAYS = "arrays.safetensors"
 RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX, FEATURES = (
     "run.toml", "split.npz", "log.jsonl", "checkpoints", "tensorboard", "report", "index", "features.npy",
 )  # fmt: skip
+ITEMS, UPDATES, UPDATING = "items.npz", "updates.jsonl", "updating"
 RUN_FILES = (  # what a training run leaves next to the model: see runs.run_dir
-    RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX,
+    RUN, SPLIT, LOG, CHECKPOINTS, TENSORBOARD, REPORT, INDEX, ITEMS, UPDATES, UPDATING,
     FEATURES, f".{FEATURES}.part", f".{FEATURES}.json", "features.about.json",
 )  # fmt: skip
 

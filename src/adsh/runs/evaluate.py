@@ -24,6 +24,7 @@ from .input_features import input_features
 from .inputs import draw_split, prepare_inputs
 from .run_dir import RunFolder
 from .settings import TrainSettings, current_names
+from .updated_database import renamed_labels, updated_database
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ def load_run(
     if not allow_no_queries and not len(split.queries):
         raise InputError(f"protocol {split.protocol!r} leaves no queries: train with one that does, such as holdout")
     split.check(len(dataset))
+    queries = dataset.subset(split.queries)
+    if is_own_split and "update" in run.read_run():
+        database, queries.labels = updated_database(run, model), renamed_labels(run, queries)
+        return EvaluationInputs(model, queries, database, split, _settings(run))
     database = dataset.subset(split.database)
     different = differences(fingerprint(as_items(database), database.labels), model.fingerprint_)
     if model.fingerprint_ and different:
@@ -94,7 +99,7 @@ def load_run(
             f"the database of this data and split is not the one the model learned: {'; '.join(different)}. "
             "Give the --data, --protocol and --split-seed it was trained with"
         )
-    return EvaluationInputs(model, dataset.subset(split.queries), database, split, _settings(run), is_own_split)
+    return EvaluationInputs(model, queries, database, split, _settings(run), is_own_split)
 
 
 def _settings(run: RunFolder) -> TrainSettings | None:

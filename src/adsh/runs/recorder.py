@@ -7,14 +7,16 @@ from typing import Any
 
 from .. import __version__
 from ..data import Split
+from ..models.storage_format import ITEMS
 from ..train.callbacks import Callback
 from ..train.state import Record
+from .database import RunItems
 from .run_dir import RunFolder
 
 
 @dataclass(frozen=True)
 class RunRecorder(Callback):
-    """A callback of `fit` that writes run.toml and split.npz once training can start, and every event to log.jsonl."""
+    """A callback of `fit` that writes every event to log.jsonl, and the other files once training can start."""
 
     run: RunFolder
     settings: dict[str, Any]
@@ -22,6 +24,7 @@ class RunRecorder(Callback):
     split: Split
     read: dict[str, Any]
     """What the reading of images found: see `runs.inputs.reading_summary`."""
+    items: RunItems
     overwrite: bool
     """Delete the log and the checkpoints of an earlier run first."""
 
@@ -33,6 +36,7 @@ class RunRecorder(Callback):
         about |= {"chosen": facts["chosen"]} if "chosen" in facts else {}
         self.run.write_run({"train": self.settings, "recipe": facts["recipe"], "data": facts["data"], "made": about})
         self.run.write_split(self.split)
+        self.items.save(self.run.path / ITEMS)
         self.run.mend_log(facts["done"])
         if self.read:
             self.run.log("read", **self.read)

@@ -2,7 +2,10 @@
 
 run.toml       the whole run: its settings, the values used, the data and the machine
 split.npz      queries and database, as indices into the source as opened, unreadable items included
+items.npz      the key of each database item, and where it came from: see runs.database
 log.jsonl      one JSON object per event, as it happens
+updates.jsonl  what each update changed, for indexes that follow: see runs.update_record
+updating/      an update that is not finished
 checkpoints/   where --checkpoint-every is given
 config.json …  the model, once it is trained: see models/storage
 """
@@ -19,7 +22,7 @@ from typing import Any
 
 from ..data.protocols import Split
 from ..errors import FolderError
-from ..models.storage_format import CHECKPOINTS, LOG, RUN, SPLIT, TENSORBOARD, holds_model
+from ..models.storage_format import CHECKPOINTS, LOG, RUN, SPLIT, TENSORBOARD, UPDATES, UPDATING, holds_model
 from ..utils.files import find_file, read_toml, recover, replacing_file
 from ..utils.reading import parse_json
 
@@ -41,16 +44,15 @@ class RunFolder:
 
     def clear(self) -> None:
         """Delete the log and checkpoints of an earlier run; its model stays until the new one replaces it."""
-        for name in (CHECKPOINTS, TENSORBOARD):
+        for name in (CHECKPOINTS, TENSORBOARD, UPDATING):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        (self.path / LOG).unlink(missing_ok=True)
+        for name in (LOG, UPDATES):
+            (self.path / name).unlink(missing_ok=True)
 
     def write_run(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write run.toml; values that are None are left out."""
+        """Write run.toml; values that are None are left out, and a table among the values is one of its own."""
         text = "# Written by adsh. Run it again: adsh train --config run.toml --out FOLDER\n"
-        for name, values in tables.items():
-            text += f"\n[{name}]\n"
-            text += "".join(f"{_key(key)} = {_value(value)}\n" for key, value in values.items() if value is not None)
+        text += "".join(_table(name, values) for name, values in tables.items())
         with replacing_file(self.path / RUN) as file:
             file.write(text.encode())
 
@@ -102,6 +104,15 @@ def _events(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
             if isinstance(event, dict):
                 found.append((line, event))
     return found
+
+
+def _table(name: str, values: Mapping[str, Any]) -> str:
+    """Return a TOML table, and those inside it, as text."""
+    plain = {key: value for key, value in values.items() if not isinstance(value, Mapping) and value is not None}
+    text = f"\n[{name}]\n" if plain or not values else ""
+    text += "".join(f"{_key(key)} = {_value(value)}\n" for key, value in plain.items())
+    inner = {key: value for key, value in values.items() if isinstance(value, Mapping)}
+    return text + "".join(_table(f"{name}.{_key(key)}", value) for key, value in inner.items())
 
 
 def _key(key: str) -> str:

@@ -25,7 +25,7 @@ STRICT = {"skip_bad": False, "drop_duplicates": False}
 """What `strict=True` (--strict) stands for: whatever is wrong with the data stops the run."""
 
 _PATHS = ("source", "root", "labels", "weights")
-_ADSH_ONLY = ("gamma",)
+_ADSH_ONLY = ("gamma", "keep")
 _NETWORK_ONLY = (
     "network", "weights", "samples", "outer", "inner", "batch_size", "lr", "compile", "deterministic_shards",
     "checkpoint_every",
@@ -94,6 +94,8 @@ class TrainSettings:
     """Whether the network is compiled before training, on a GPU."""
     deterministic_shards: int | None = None
     """Shards of a mini-batch: any number of processes that divides it gives the same bits, on a CPU."""
+    keep: int | None = None
+    """Items of each label to keep beside the model for updates; 0 for none."""
     unlabelled: str = "network"
     """How items without a label get codes."""
     device: str = "auto"
@@ -241,7 +243,8 @@ def build_method(settings: TrainSettings, shape: tuple[int, ...]) -> HashModel:
             "device": settings.device,
         }
     if settings.method == ADSH.name:
-        return ADSH(settings.bits, gamma=settings.gamma, unlabelled=settings.unlabelled, **shared)
+        kept: dict[str, Any] = {} if settings.keep is None else {"keep": settings.keep}
+        return ADSH(settings.bits, gamma=settings.gamma, unlabelled=settings.unlabelled, **kept, **shared)
     model: HashModel = create(settings.method, bits=settings.bits, **(parse_options(settings.options or "") | shared))
     return model
 

@@ -25,6 +25,7 @@ from ..train.feature_cache import forget
 from ..utils.device import choose_device
 from ..utils.progress import OnProgress
 from .class_warnings import warn_of_few_bits, warn_of_shared_codes
+from .database import RunItems
 from .defaults import advise, default_network
 from .inputs import draw_split, prepare_inputs, reading_summary
 from .recorder import RunRecorder
@@ -136,7 +137,8 @@ def train(
     if from_files:
         table["size"] = items.shape[0]
     board = TensorBoard(out / TENSORBOARD) if settings.tensorboard and group.is_rank0 else None
-    recorder = RunRecorder(run, table, checked.split, read, overwrite)
+    run_items = RunItems.of_split(dataset, checked.split)
+    recorder = RunRecorder(run, table, checked.split, read, run_items, overwrite)
     try:
         model.fit(
             items,

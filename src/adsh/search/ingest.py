@@ -106,6 +106,7 @@ class _Block(NamedTuple):
     vectors: Vectors
     unreadable: Unreadable
     by_label: int = 0  # items that got codes of their labels
+    by_network: NDArray[np.bool_] | bool = True  # items whose codes the network gave
 
 
 def build_index(
@@ -131,6 +132,7 @@ def build_index(
         How many items were added, replaced, skipped and left out.
     """
     database, codes = source.dataset, model.database_codes_
+    unlabelled = _coded_by_network(model, database)
     with open_for_model(location, folder) as index:
         vectors = vectors and index.keeps_vectors
         known_features = model.frozen_features  # of a frozen network that was just trained
@@ -140,7 +142,7 @@ def build_index(
             features = None
             if vectors:
                 features = model.encode_with_features(items)[1] if known_features is None else known_features[indices]
-            return _Block(items, codes[indices], features, [])
+            return _Block(items, codes[indices], features, [], by_network=unlabelled[indices])
 
         return _ingest_blocks(index, source, encode_block, IngestOptions(), progress)
 
@@ -179,7 +181,7 @@ def ingest(
     def encode_block(indices: NDArray[np.int64]) -> _Block:
         items, labelled = resized.subset(indices), by_label[indices]
         if labelled.all() and not vectors:  # no image needs to be read
-            return _Block(items, _codes_of_labels(model, items), None, [], len(items))
+            return _Block(items, _codes_of_labels(model, items), None, [], len(items), False)
         unreadable: Unreadable = []
         if resized.image_size is not None:  # read the block once, and report all of its unreadable files together
             prepared = prepare(
@@ -191,7 +193,7 @@ def ingest(
         codes, features = model.encode_with_features(items)
         if labelled.any():
             codes[labelled] = _codes_of_labels(model, items.subset(np.flatnonzero(labelled)))
-        return _Block(items, codes, features if vectors else None, unreadable, int(labelled.sum()))
+        return _Block(items, codes, features if vectors else None, unreadable, int(labelled.sum()), ~labelled)
 
     return _ingest_blocks(index, source, encode_block, options, progress)
 
@@ -246,11 +248,23 @@ def _ingest_blocks(
                 if count < _BLOCK and was_empty:  # there are no more items to fit the compression of vectors on
                     warnings.simplefilter("ignore", AdshWarning)
                 block_metadata = [metadata[key] for key in new_keys]
-                new = index.add(new_keys, block.codes, block_metadata, vectors=block.vectors) if new_keys else 0
+                new = 0
+                if new_keys:
+                    new = index.add(
+                        new_keys, block.codes, block_metadata, vectors=block.vectors, by_network=block.by_network
+                    )
             added, replaced = added + new, replaced + len(new_keys) - new
         if progress:
             progress(int(indices[-1]) + 1, count)
     return IngestResult(added, replaced, skipped, unreadable, time.perf_counter() - started, by_label)
+
+
+def _coded_by_network(model: HashModel, database: Dataset) -> NDArray[np.bool_]:
+    """Return which items of the database got their codes from the network: those without a label, where it can."""
+    if not model.codes_labels or database.labels is None:
+        return np.full(len(database), not model.codes_labels)
+    chosen: NDArray[np.bool_] = database.labels.empty[database.labels.ids]
+    return chosen
 
 
 def _encoded_by_label(model: ItemEncoder, source: IndexSource, requested: bool | None) -> NDArray[np.bool_]:

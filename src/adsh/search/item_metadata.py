@@ -55,16 +55,21 @@ def location_of(metadata: Metadata | None) -> str:
 
 def load_image(metadata: Metadata | None) -> NDArray[np.uint8] | None:
     """Read the image that an item's metadata leads back to; None where there is none, or it was deleted."""
-    values = metadata or {}
     try:
-        if isinstance(values.get("file"), str):
-            return decode(values["file"])
-        if isinstance(values.get("source"), str) and isinstance(values.get("at"), int):
-            item = _open_cached(values["source"], values.get("root"))[values["at"]]
-            return item if item.ndim == 3 else None
+        item = read_item(metadata)
+        return item if item.ndim == 3 else None
     except (OSError, InputError, IndexError, TypeError):  # a user's own metadata may hold anything
-        pass
-    return None
+        return None
+
+
+def read_item(metadata: Metadata | None) -> NDArray[Any]:
+    """Read the image or the features that an item's metadata leads back to; raise where there is none."""
+    values = metadata or {}
+    if isinstance(values.get("file"), str):
+        return decode(values["file"])
+    if isinstance(values.get("source"), str) and isinstance(values.get("at"), int):
+        return _open_cached(values["source"], values.get("root"))[values["at"]]
+    raise InputError("its metadata does not say where it is: give --images FOLDER")
 
 
 @cache

@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import logging
 import os
+import signal
 import socket
 import sys
 import threading
@@ -20,8 +21,10 @@ import uvicorn
 from ..encoders.base import open_encoder
 from ..errors import EXIT_STOPPED, FolderError, InputError, first_line
 from ..index.locate import check_model, open_existing
+from ..models.fingerprint import ModelId
 from ..utils.urls import is_address, secrets_of
 from .engine.limits import Limits
+from .engine.reload import ModelReloader
 from .engine.service import Service
 from .http.app import create_app
 from .middleware.head_limits import IDLE_SECONDS, LimitedHeadProtocol
@@ -86,7 +89,8 @@ def open_service(settings: Settings) -> Service:
     index = open_existing(settings.index)
     try:
         encoder = open_encoder(settings.model, settings.runtime, settings.device)
-        check_model(index, encoder.fingerprint, settings.model, "give the model that the index was built with")
+        known = ModelId(encoder.fingerprint, encoder.lineage)
+        check_model(index, known, settings.model, "give the model that the index was built with")
         return Service(
             encoder, index, settings.limits, model=settings.model, runtime=settings.runtime, images=settings.images
         )
@@ -123,12 +127,18 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
     """
     secrets = secrets_of(settings.index) if is_address(settings.index) else []
     write = LogWriter(secrets=[*secrets, settings.token] if settings.token else secrets)
+    reloader = ModelReloader(
+        service,
+        lambda: open_encoder(settings.model, settings.runtime, settings.device),
+        lambda level, text: write({"level": level, "text": text}),
+    )
     app = create_app(
         service,
         token=settings.token,
         cors=settings.cors,
         only_local=is_loopback(settings.host) and not settings.without_token,
         write=write if settings.log else None,
+        reloader=reloader,
     )
     log_as_json(write)
     _allow_files(settings.limits.max_connections + _OTHER_FILES)
@@ -148,6 +158,8 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
     )
     service.metrics.gauge("log_lines_dropped", "Lines of the log that nobody read in time.", lambda: write.dropped)
     service.start()
+    with suppress(AttributeError, ValueError):  # not on Windows, nor in another thread than the main one
+        signal.signal(signal.SIGHUP, lambda *_: reloader.request())
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.collect()
     gc.freeze()  # a collection that visits all of torch's objects delays every request by 0.1 s

@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS items(number INTEGER PRIMARY KEY, key TEXT NOT NULL U
                                  metadata TEXT, vector BLOB);
 CREATE TABLE IF NOT EXISTS removed(number INTEGER PRIMARY KEY, record BLOB NOT NULL);
 """
+NETWORKS = "CREATE TABLE IF NOT EXISTS networks(number INTEGER PRIMARY KEY, generation INTEGER NOT NULL)"
 
 
 @dataclass(frozen=True)

@@ -25,16 +25,17 @@ from ...hamming.bits import as_words, number_rows
 from ...hamming.query import Query
 from ...hamming.radius_lookup import largest_radius
 from ...hamming.scan import faiss_module
+from ...models.fingerprint import ModelId
 from ..base import Index
 from ..filters import Filter
-from ..header import PROJECTION
+from ..header import HEADER, PROJECTION, Header
 from ..matches import Item, Matches
 from ..rows import Rows
 from ..text_column import TextColumn
 from ..validation import Batch, check_number
 from ..vector_compressor import VectorCompressor
 from .database import DATABASE, State
-from .opening import create_or_open, open_store
+from .opening import create_or_open, open_store, read_header
 from .segments import Segments
 from .snapshot import SnapshotDamaged, read_snapshot
 from .store import Store
@@ -53,13 +54,13 @@ class EmbeddedIndex(Index):
     Args:
         folder: where it is, or is to be created.
         bits: the length of the codes; None to open an existing index only.
-        model: the fingerprint of the model that computes the codes; None if it is not known.
+        model: the model that computes the codes; None if it is not known.
         timeout: how many seconds a write waits for another process's.
     """
 
     folder: Path
 
-    def __init__(self, folder: Path, bits: int | None, model: str | None, timeout: float) -> None:
+    def __init__(self, folder: Path, bits: int | None, model: ModelId | None, timeout: float) -> None:
         self.folder = folder
         self.location = str(folder)
         self._has_written = False
@@ -116,11 +117,31 @@ class EmbeddedIndex(Index):
                         insertion_order[at] = known.get(key.decode(), insertion_order[at])
                 metadata = None if batch.metadata is None else TextColumn.of(batch.metadata)
                 added = store.insert(first, Rows(insertion_order, batch.codes, TextColumn.of(keys), metadata, small))
+                store.mark(first, batch.by_network)
                 new = count - len(old.numbers)
                 state = state.after(new, added - old.checksum, len(old.numbers) + count)
                 store.set_state(state)
             self._committed(state)
         return new
+
+    def _accept(self, model: ModelId) -> Header:
+        with self._writing:
+            with self._reading() as reader:
+                header = read_header(reader)
+            if header.model == model.fingerprint:
+                return header
+            with self._changing() as (store, state):
+                header = read_header(store).advanced_to(model, state.items, self.folder)
+                store.set_fact(HEADER, header.to_json())
+        return header
+
+    def _outdated(self, generation: int, after: str, count: int) -> list[str]:
+        with self._reading() as store:
+            return store.outdated(generation, after, count)
+
+    def _networks(self, keys: list[bytes]) -> dict[str, int]:
+        with self._reading() as store:
+            return store.networks(keys)
 
     def _remove(self, keys: list[bytes]) -> int:
         with self._writing:

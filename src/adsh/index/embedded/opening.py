@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...errors import FolderError, InputError
 from ...hamming.bits import check_bits
+from ...models.fingerprint import ModelId
 from ..header import HEADER, Header, no_index
 from .database import COMMITS, DATABASE, State
 from .store import Store
@@ -47,13 +48,13 @@ def open_store(folder: Path, bits: int | None, timeout: float) -> Store:
     return Store(folder, timeout)
 
 
-def create_or_open(store: Store, bits: int | None, model: str | None) -> Header:
+def create_or_open(store: Store, bits: int | None, model: ModelId | None) -> Header:
     """Return the header of the index in this database, which is written now if the index is new.
 
     Args:
         store: the database.
         bits: the length of the codes; None for that of the existing index.
-        model: the fingerprint of the model that computes the codes; None if it is not known.
+        model: the model that computes the codes; None if it is not known.
 
     Returns:
         The header as it is stored now.
@@ -67,17 +68,18 @@ def create_or_open(store: Store, bits: int | None, model: str | None) -> Header:
         with store.writing():
             store.create_tables()
             if store.fact(HEADER) is None:  # else another process was faster
-                store.set_fact(HEADER, Header(check_bits(bits), model).to_json())
+                store.set_fact(HEADER, Header.new(check_bits(bits), model).to_json())
                 store.set_state(State())
-    header = _read_header(store)
+    header = read_header(store)
     header.check_bits(bits, store.folder)
-    if model is not None and model != header.model:
+    if model is not None and model.fingerprint != header.model:
         with store.writing():
-            header = _read_header(store).with_model(model, store.state().items, store.folder)
+            header = read_header(store).with_model(model, store.state().items, store.folder)
             store.set_fact(HEADER, header.to_json())
     return header
 
 
-def _read_header(store: Store) -> Header:
+def read_header(store: Store) -> Header:
+    """Return the header as it is stored; within a transaction of the caller, or outside of any."""
     with store.translated_errors():
         return Header.from_json(store.fact(HEADER), store.folder)

@@ -3,6 +3,7 @@
     facts(name, value, checksum)    the header; the state after the last commit; the projection of the vectors; notes
     items(number, key, record, metadata, vector)    record: insertion order, checksum and code
     removed(number, record)         the items removed or replaced since the snapshot
+    networks(number, generation)    items with a code by the network, and which model's: created with the first
 
 `number` grows with every write: an open index reads the numbers that it has not seen yet.
 """
@@ -22,7 +23,7 @@ from ...hamming.layout import compact_type
 from ...hamming.small_vectors import NONE
 from ..rows import Rows, RowsBuilder, checksums, no_vectors
 from ..text_column import TextColumn
-from .database import MODULUS, Database
+from .database import MODULUS, NETWORKS, Database
 
 _AT_A_TIME = 1 << 13
 _NO_NUMBERS, _NO_CHECKS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
@@ -33,6 +34,13 @@ _COLUMNS = f"""SELECT count(*), group_concat(number), group_concat(key, char(0))
                       count(metadata), count(vector) {_SELECTION}"""
 _METADATA = f"SELECT group_concat(coalesce(metadata, ''), char(0)) {_SELECTION}"
 _VECTORS = f"SELECT group_concat(vector IS NOT NULL, ''), group_concat(coalesce(vector, ''), '') {_SELECTION}"
+
+_NETWORKS = """
+SELECT key, generation FROM items JOIN networks USING (number) WHERE key IN (SELECT value FROM json_each(?))
+"""
+_OUTDATED = """
+SELECT key FROM items JOIN networks USING (number) WHERE generation < ? AND key > ? ORDER BY key LIMIT ?
+"""
 
 
 class StoredRows(NamedTuple):
@@ -121,9 +129,46 @@ class Store(Database):
         records = _record_bytes(rows.insertion_order, checks, rows.codes)
         self._db.executemany("INSERT INTO removed VALUES(?, ?)", zip(removals.tolist(), records, strict=True))
 
+    def mark(self, first: int, by_network: Sequence[tuple[int, int]]) -> None:
+        """Record which of the rows inserted from number `first` on have codes by a network.
+
+        Args:
+            first: the number of the first row.
+            by_network: the position among the rows, and the generation of the model, of each.
+        """
+        if by_network:
+            self._db.execute(NETWORKS)
+            rows = [(first + at, generation) for at, generation in by_network]
+            self._db.executemany("INSERT OR REPLACE INTO networks VALUES(?, ?)", rows)
+
+    def outdated(self, generation: int, after: str, count: int) -> list[str]:
+        """Return keys of items by networks of earlier generations, sorted.
+
+        Args:
+            generation: of the present model.
+            after: only keys behind this one.
+            count: how many at most.
+        """
+        if not self._has_networks():
+            return []
+        found = self._db.execute(_OUTDATED, (generation, after, count)).fetchall()
+        return [row[0].decode() for row in found]
+
+    def networks(self, keys: Sequence[bytes]) -> dict[str, int]:
+        """Return the generation of the model for those of these items whose codes a network computed."""
+        if not self._has_networks():
+            return {}
+        names = json.dumps([key.decode() for key in keys])
+        return {key.decode(): int(generation) for key, generation in self._db.execute(_NETWORKS, (names,))}
+
+    def _has_networks(self) -> bool:
+        return self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'networks'").fetchone() is not None
+
     def forget_removed(self, upto: int) -> None:
         """Delete the records of removals that a snapshot contains."""
         self._db.execute("DELETE FROM removed WHERE number <= ?", (upto,))
+        if self._has_networks():
+            self._db.execute("DELETE FROM networks WHERE number NOT IN (SELECT number FROM items)")
 
     def _select(self, condition: str, values: tuple[Any, ...], bits: int) -> StoredRows:
         """Return the selected items, verified. SQLite concatenates each column: a row costs no Python object.

@@ -16,6 +16,7 @@ import numpy as np
 from ...errors import InputError, ServerError
 from ...hamming.bits import as_octets, check_bits
 from ...hamming.query import Query
+from ...models.fingerprint import ModelId
 from ..base import Index
 from ..filters import Filter
 from ..header import HEADER, Header, no_index
@@ -23,7 +24,19 @@ from ..matches import Matches
 from ..rows import Rows
 from ..text_column import TextColumn
 from ..validation import Batch
-from .search import MOST, Entity, Search, as_matches, codes_of, fields_of, read_all, windows
+from .search import (
+    MOST,
+    Entity,
+    Search,
+    as_matches,
+    codes_of,
+    fields_of,
+    generation_of,
+    mark_of,
+    read_all,
+    read_outdated,
+    windows,
+)
 from .server import KEYS, LONGEST_TEXT, Milvus, identity
 
 _REQUEST = 16 << 20  # bytes
@@ -35,14 +48,14 @@ class MilvusIndex(Index):
     Args:
         address: milvus+http://host:19530?collection=NAME, or milvus+https.
         bits: the length of the codes; None to open an existing index only.
-        model: the fingerprint of the model that computes the codes; None if it is not known.
+        model: the model that computes the codes; None if it is not known.
         timeout: how many seconds to wait for the server.
     """
 
     keeps_vectors = False
     ranks_asymmetric = False
 
-    def __init__(self, address: str, bits: int | None, model: str | None, timeout: float) -> None:
+    def __init__(self, address: str, bits: int | None, model: ModelId | None, timeout: float) -> None:
         self._milvus = milvus = Milvus(address, timeout)
         self.location = milvus.name
         self._last = 0  # the insertion order of the last item added by this handle
@@ -55,7 +68,7 @@ class MilvusIndex(Index):
             milvus.close()
             raise
 
-    def _create_or_open(self, bits: int | None, model: str | None) -> Header:
+    def _create_or_open(self, bits: int | None, model: ModelId | None) -> Header:
         """Return the header of the index, whose collections are created now if they are missing."""
         milvus = self._milvus
         if not milvus.client.has_collection(milvus.facts):
@@ -69,12 +82,12 @@ class MilvusIndex(Index):
         if stored is None:
             if bits is None:
                 raise no_index(self.location)
-            stored = Header(check_bits(bits), model).to_json().decode()
+            stored = Header.new(check_bits(bits), model).to_json().decode()
             milvus.set_fact(HEADER, stored)
         header = Header.from_json(stored.encode(), self.location)
         header.check_bits(bits, self.location)
         milvus.create(milvus.items, header.bits)
-        if model is not None and model != header.model:
+        if model is not None and model.fingerprint != header.model:
             header = header.with_model(model, len(self), self.location)
             milvus.set_fact(HEADER, header.to_json().decode())
         return header
@@ -85,6 +98,7 @@ class MilvusIndex(Index):
         If they do not fit and the server fails, the error says how many are stored; the same call can be repeated.
         """
         texts = batch.metadata or [b""] * len(batch.keys)
+        generations = dict(batch.by_network)
         longest = max(map(len, texts))
         if longest > LONGEST_TEXT:
             raise InputError(f"metadata takes {longest} bytes, and Milvus stores at most {LONGEST_TEXT}: store less")
@@ -99,7 +113,7 @@ class MilvusIndex(Index):
                 "place": known.get(name, first + number),
                 "code": code.tobytes(),
                 "metadata": text.decode(),
-                "fields": fields_of(text),
+                "fields": fields_of(text) | mark_of(generations.get(number)),
             }
             for number, (name, code, text) in enumerate(zip(names, batch.codes, texts, strict=True))
         ]
@@ -117,6 +131,22 @@ class MilvusIndex(Index):
                 ) from None
             stored += len(request)
         return len(names) - len(known)
+
+    def _accept(self, model: ModelId) -> Header:
+        stored = Header.from_json((self._fact(HEADER) or b"{}"), self.location)
+        header = stored.advanced_to(model, len(self), self.location)
+        if header != stored:
+            self._set_fact(HEADER, header.to_json())
+        return header
+
+    def _outdated(self, generation: int, after: str, count: int) -> list[str]:
+        with self._milvus.translated_errors():
+            found = [entity["key"] for window in windows(read_outdated(self._milvus, generation)) for entity in window]
+        return sorted(key for key in found if key > after)[:count]
+
+    def _networks(self, keys: list[bytes]) -> dict[str, int]:
+        marks = {entity["key"]: generation_of(entity) for entity in self._entities(keys, ["key", "fields"])}
+        return {key: generation for key, generation in marks.items() if generation is not None}
 
     def _remove(self, keys: list[bytes]) -> int:
         ids = [entity["id"] for entity in self._entities(keys, ["id"])]

@@ -20,6 +20,7 @@ from .server import Milvus
 
 MOST = 16384
 EVERYTHING = (0, (1 << 63) - 1)  # the window of all items
+_GENERATION = "·generation"  # no name of metadata that `fields_of` takes: it is not ASCII
 _FIELDS = ["id", "key", "place", "metadata"]  # no code: milvus-lite returns none with a search
 
 Entity = dict[str, Any]
@@ -116,6 +117,32 @@ def read_all(milvus: Milvus) -> Read:
             timeout=milvus.timeout,
         )
     )
+
+
+def read_outdated(milvus: Milvus, generation: int) -> Read:
+    """Return a function that reads the entities of a window whose codes are by networks of earlier generations."""
+    earlier = f'fields["{_GENERATION}"] < {generation}'
+    return lambda window, limit: list(
+        milvus.client.query(
+            milvus.items,
+            filter=" and ".join([*_bounds(window), earlier]),
+            output_fields=_FIELDS,
+            limit=limit,
+            consistency_level="Strong",
+            timeout=milvus.timeout,
+        )
+    )
+
+
+def mark_of(generation: int | None) -> dict[str, Any]:
+    """Return what `fields` holds besides metadata: the generation of the model whose network gave the code."""
+    return {} if generation is None else {_GENERATION: generation}
+
+
+def generation_of(entity: Entity) -> int | None:
+    """Return what `mark_of` put into an entity's fields; None for nothing."""
+    generation = entity["fields"].get(_GENERATION)
+    return None if generation is None else int(generation)
 
 
 def conditions(where: Filter | None) -> list[str]:

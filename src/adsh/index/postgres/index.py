@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 
 from ...hamming.bits import as_octets
 from ...hamming.query import Query
+from ...models.fingerprint import ModelId
 from ...utils.urls import check_address, check_name, options_of, shown
 from ..base import Index
 from ..filters import Filter
-from ..header import PROJECTION, load_projection
+from ..header import HEADER, PROJECTION, Header, load_projection
 from ..matches import Item, Matches
 from ..rows import Rows
 from ..validation import Batch, check_number
 from ..vector_compressor import VectorCompressor
-from .rows import delete_items, insert_items, rows_after, rows_of, rows_spread
-from .schema import Tables, create_or_open, may_be_distributed
+from .rows import delete_items, generations_of, insert_items, outdated_keys, rows_after, rows_of, rows_spread
+from .schema import Tables, create_or_open, may_be_distributed, read_header
 from .search import Search, to_bits
 from .server import Connection, Server
 
@@ -46,13 +47,13 @@ class PostgresIndex(Index):
     Args:
         address: postgresql://user:password@host:5432/database?table=NAME.
         bits: the length of the codes; None to open an existing index only.
-        model: the fingerprint of the model that computes the codes; None if it is not known.
+        model: the model that computes the codes; None if it is not known.
         timeout: how many seconds to wait for the server, and for another writer.
     """
 
     longest_key = 2600  # bytes: the most that an index of PostgreSQL takes
 
-    def __init__(self, address: str, bits: int | None, model: str | None, timeout: float) -> None:
+    def __init__(self, address: str, bits: int | None, model: ModelId | None, timeout: float) -> None:
         bare, options = options_of(check_address(address), ("table",))
         self._tables = Tables(check_name("table", options.get("table", "adsh")))
         self.location = shown(address)
@@ -77,6 +78,23 @@ class PostgresIndex(Index):
                     lambda value: tables.set_fact(connection, PROJECTION, value),
                 )
             return insert_items(connection, tables, self.bits, batch, small)
+
+    def _accept(self, model: ModelId) -> Header:
+        tables = self._tables
+        with self._writing() as connection:
+            header = read_header(self._server, connection, tables)
+            changed = header.advanced_to(model, tables.count(connection), self._server.name)
+            if changed != header:
+                tables.set_fact(connection, HEADER, changed.to_json())
+        return changed
+
+    def _outdated(self, generation: int, after: str, count: int) -> list[str]:
+        with self._server.reading() as connection:
+            return outdated_keys(connection, self._tables, generation, after, count)
+
+    def _networks(self, keys: list[bytes]) -> dict[str, int]:
+        with self._server.reading() as connection:
+            return generations_of(connection, self._tables, [key.decode() for key in keys])
 
     def _remove(self, keys: list[bytes]) -> int:
         with self._writing() as connection:

@@ -26,16 +26,17 @@ _EXPONENTS = re.compile(
 )  # texts, to skip them, and numbers with an exponent
 _NEW = """
 CREATE TEMP TABLE IF NOT EXISTS {new} (number bigint, key text COLLATE "C", code bit({bits}), metadata jsonb,
-                                       vector halfvec) ON COMMIT DELETE ROWS
+                                       vector halfvec, generation integer) ON COMMIT DELETE ROWS
 """
 _REPLACED = """
 WITH old AS (SELECT item.code, count(*) AS times FROM {items} AS item JOIN {new} USING (key) GROUP BY item.code)
 UPDATE {codes} AS known SET items = known.items - old.times FROM old WHERE known.code = old.code RETURNING old.times
 """
 _INSERT = """
-INSERT INTO {items} (key, place, code, metadata, vector)
-SELECT key, number + (SELECT coalesce(max(place), 0) FROM {items}), code, metadata, vector FROM {new}
-ON CONFLICT (key) DO UPDATE SET code = excluded.code, metadata = excluded.metadata, vector = excluded.vector
+INSERT INTO {items} (key, place, code, metadata, vector, generation)
+SELECT key, number + (SELECT coalesce(max(place), 0) FROM {items}), code, metadata, vector, generation FROM {new}
+ON CONFLICT (key) DO UPDATE SET code = excluded.code, metadata = excluded.metadata, vector = excluded.vector,
+                                generation = excluded.generation
 """
 _COUNT = """
 INSERT INTO {codes} AS known (code, items) SELECT code, count(*) FROM {new} GROUP BY code
@@ -91,7 +92,8 @@ def _copy(connection: Connection, tables: Tables, bits: int, batch: Batch, small
     vectors: list[str | None] = [None] * len(batch.keys)
     if small is not None:
         vectors = [None if row[0] == NONE else as_halfvec(row) for row in small]
-    columns = (batch.keys, to_bits(batch.codes, bits), metadata, vectors)
+    generations = batch.generations or [None] * len(batch.keys)
+    columns = (batch.keys, to_bits(batch.codes, bits), metadata, vectors, generations)
     try:
         with connection.cursor().copy(tables.sql("COPY {new} FROM STDIN")) as copy:
             for number, (key, *rest) in enumerate(zip(*columns, strict=True), 1):
@@ -122,6 +124,26 @@ def delete_items(connection: Connection, tables: Tables, keys: list[str]) -> int
     if removed:
         connection.execute(tables.sql(_FORGET))
     return removed
+
+
+def generations_of(connection: Connection, tables: Tables, keys: list[str]) -> dict[str, int]:
+    """Return the generation of the model for those of these items whose codes a network computed."""
+    statement = tables.sql("SELECT key, generation FROM {items} WHERE key = ANY(%s::text[]) AND generation IS NOT NULL")
+    return dict(connection.execute(statement, [keys]).fetchall())
+
+
+def outdated_keys(connection: Connection, tables: Tables, generation: int, after: str, count: int) -> list[str]:
+    """Return keys of items by networks of earlier generations, sorted.
+
+    Args:
+        connection: a connection in a transaction.
+        tables: the tables of the index.
+        generation: of the present model.
+        after: only keys behind this one.
+        count: how many at most.
+    """
+    statement = tables.sql("SELECT key FROM {items} WHERE generation < %s AND key > %s ORDER BY key LIMIT %s")
+    return [row[0] for row in connection.execute(statement, [generation, after, count])]
 
 
 def rows_of(connection: Connection, tables: Tables, bits: int, keys: list[str]) -> list[Rows]:

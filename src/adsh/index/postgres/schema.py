@@ -1,6 +1,7 @@
 """The tables of an index in PostgreSQL: created, and migrated from older versions.
 
-    NAME_items(key, place, code, metadata, vector)    one row per item; place: the order of insertion
+    NAME_items(key, place, code, metadata, vector,    one row per item; place: the order of insertion;
+               generation)                            generation: of the model whose network gave the code
     NAME_codes(code, items)                           each distinct code, and how many items have it
     NAME_facts(name, value)                           the header, the projection of the vectors, notes
 
@@ -16,6 +17,7 @@ from psycopg import errors, sql
 
 from ...errors import FolderError, ServerError
 from ...hamming.bits import check_bits
+from ...models.fingerprint import ModelId
 from ..header import HEADER, Header, no_index
 from .server import Connection, Server
 
@@ -29,6 +31,10 @@ MIGRATIONS: list[tuple[LiteralString, ...]] = [
                                  metadata jsonb, vector halfvec)""",
         "CREATE INDEX ON {items} (code, place)",
         "CREATE INDEX ON {items} (place)",
+    ),
+    (
+        "ALTER TABLE {items} ADD COLUMN generation integer",  # of the model whose network gave the code
+        "CREATE INDEX ON {items} (generation, key) WHERE generation IS NOT NULL",
     ),
 ]
 _PGVECTOR = (0, 7)  # the first with <~> and halfvec
@@ -84,14 +90,14 @@ class Tables:
         return int(found[0])
 
 
-def create_or_open(server: Server, tables: Tables, bits: int | None, model: str | None) -> Header:
+def create_or_open(server: Server, tables: Tables, bits: int | None, model: ModelId | None) -> Header:
     """Return the header of the index in these tables, which are created now if they are missing.
 
     Args:
         server: the server.
         tables: the tables.
         bits: the length of the codes; None for that of the existing index.
-        model: the fingerprint of the model that computes the codes; None if it is not known.
+        model: the model that computes the codes; None if it is not known.
 
     Returns:
         The header as it is stored now.
@@ -111,18 +117,18 @@ def create_or_open(server: Server, tables: Tables, bits: int | None, model: str 
         with server.writing() as connection:
             tables.lock(connection)
             if not _columns(connection, f"{tables.name}_facts"):  # else another process was faster
-                _migrate(connection, tables, Header(bits, model, 0))
+                _migrate(connection, tables, Header.new(bits, model, 0))
         with server.plain() as connection:
             columns = {table: _columns(connection, f"{tables.name}_{table}") for table in _SHAPES}
     _check_shapes(server, tables, columns)
     _check_extension(server, create=False)
     with server.reading() as connection:
-        header = _read_header(server, connection, tables)
+        header = read_header(server, connection, tables)
     header.check_bits(bits, server.name)
-    if header.format_version < len(MIGRATIONS) or (model is not None and model != header.model):
+    if header.format_version < len(MIGRATIONS) or (model is not None and model.fingerprint != header.model):
         with server.writing() as connection:
             tables.lock(connection)
-            header = _migrate(connection, tables, _read_header(server, connection, tables))
+            header = _migrate(connection, tables, read_header(server, connection, tables))
             if model is not None:
                 header = header.with_model(model, tables.count(connection), server.name)
                 tables.set_fact(connection, HEADER, header.to_json())
@@ -135,7 +141,17 @@ def may_be_distributed(server: Server) -> bool:
         return connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone() is not None
 
 
-def _read_header(server: Server, connection: Connection, tables: Tables) -> Header:
+def read_header(server: Server, connection: Connection, tables: Tables) -> Header:
+    """Return the header as it is stored.
+
+    Args:
+        server: the server.
+        connection: a connection in a transaction.
+        tables: the tables of the index.
+
+    Raises:
+        FolderError: there is none: the tables are not those of an index.
+    """
     stored = tables.fact(connection, HEADER)
     if stored is None:
         raise _another_shape(server, f"{tables.name}_facts")

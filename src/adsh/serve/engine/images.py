@@ -46,7 +46,7 @@ class ImageEncoder:
         memory = _MEMORY + _BYTES_PER_PIXEL * limits.max_pixels
         self._decoders = WorkerPool(_DECODERS, memory, limits.max_decode_seconds, "decode")
         self._large = WorkerPool(_DECODERS, memory, limits.max_decode_seconds, "decode-large", _LARGE_NICE)
-        self._options = {"size": encoder.size, "max_pixels": limits.max_pixels}
+        self._options = {"size": encoder.size, "max_pixels": limits.max_pixels}  # the same for every encoder
         self._network: Batcher[Image.Image, EncodedImage] = Batcher(
             self._encode,
             what="images",
@@ -85,6 +85,10 @@ class ImageEncoder:
             )
             for row in range(len(images))
         ]
+
+    def replace(self, encoder: Encoder) -> None:
+        """Encode the next batch with another encoder, which takes images of the same size."""
+        self._encoder = encoder
 
     def start(self) -> None:
         """Start a decoder, so that the first image need not wait for it."""

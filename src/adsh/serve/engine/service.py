@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ from .workers import Result, WorkerPool
 
 T = TypeVar("T")
 
+_MOVING = (0.01, 0.02, 0.05, 0.1, 0.2, 0.0)  # seconds to wait for a folder that is being replaced
 _MAX_VALUES = 1000  # of a filter
 _PARSER_MEMORY = 2 << 30  # bytes that parsing a batch may take
 
@@ -84,6 +86,11 @@ class Service:
         self._searches.start()
         faiss_module()  # later, importing it would keep the event loop waiting
 
+    def replace_encoder(self, encoder: Encoder) -> None:
+        """Encode images with another model from the next batch on; the former one ends with its last batch."""
+        self.encoder = encoder
+        self.encode_image.replace(encoder)
+
     def _add_gauges(self) -> None:
         add, images = self.metrics.gauge, self.encode_image
         add("index_items", "Items in the index.", lambda: len(self.index))
@@ -124,10 +131,13 @@ class Service:
 
     def check_index_file(self) -> None:
         """Raise if the index's folder is no longer the one that was opened: what is written to it would be lost."""
-        log_id = self._read_log_id()
-        self._log_id = self._log_id or log_id
-        if self.index.storage_id() != self._storage_id or log_id != self._log_id:
-            raise Problem(503, "the index's folder was moved, replaced or removed: start the service again")
+        for pause in _MOVING:  # an index inside a model's folder is elsewhere for a moment while that is replaced
+            log_id = self._read_log_id()
+            self._log_id = self._log_id or log_id
+            if self.index.storage_id() == self._storage_id and log_id == self._log_id:
+                return
+            time.sleep(pause)
+        raise Problem(503, "the index's folder was moved, replaced or removed: start the service again")
 
     def _read_log_id(self) -> int | None:
         """Return the inode of the log that this service writes; None where there is none.
@@ -193,7 +203,8 @@ class Service:
             vectors = image.vector[None] if image is not None and image.vector is not None else None
             if vectors is not None and not self.index.has_vectors:
                 vectors = None  # the first ones decide how all are compressed: one is too few
-            return self.index.add([key], _as_codes(code), [metadata], vectors=vectors) == 1
+            by_network = image is not None
+            return self.index.add([key], _as_codes(code), [metadata], vectors=vectors, by_network=by_network) == 1
 
         return await self.write(add)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from ... import __version__
-from ...errors import BusyError, FolderError, InputError, ServerError
+from ...errors import AdshError, BusyError, FolderError, InputError, ServerError
 from ...hamming.bits import bytes_for
 from ..engine.metrics import CONTENT_TYPE
 from ..engine.problems import Problem, as_problem
+from ..engine.reload import ModelReloader
 from ..engine.service import Service
 from ..middleware.logs import ROUTE, RequestLog, Write
 from ..middleware.refusals import PacedRefusals
@@ -31,7 +32,7 @@ from ..middleware.security import SECURITY_HEADERS, Guard
 from . import api_page, info, item_routes, search_routes
 from .bodies import errors
 from .fast_search import FastSearch
-from .schemas import CODE_PATTERN, EXAMPLE_CODE
+from .schemas import CODE_PATTERN, EXAMPLE_CODE, Reloaded
 
 STATIC = Path(__file__).parents[1] / "static"
 _READ_METHODS = {"GET", "HEAD"}
@@ -44,6 +45,7 @@ def create_app(
     cors: Sequence[str] = (),
     only_local: bool = True,
     write: Write | None = None,
+    reloader: ModelReloader | None = None,
 ) -> FastAPI:
     """Return the service as an ASGI app, which closes the service when it ends.
 
@@ -53,6 +55,7 @@ def create_app(
         cors: Origins whose pages may call the service.
         only_local: Without a token, answer only requests for names of this machine.
         write: Takes the lines of the log; None for no log.
+        reloader: Picks up newer models; None to stay with the one that was opened.
 
     Returns:
         The app, for uvicorn or another ASGI server.
@@ -60,7 +63,8 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with nullcontext() if reloader is None else reloader.watching():
+            yield
         await service.close()
 
     app = FastAPI(
@@ -73,6 +77,8 @@ def create_app(
         redirect_slashes=False,
     )
     _add_health_routes(app, service)
+    if reloader is not None:
+        _add_reload_route(app, service, reloader)
     routers = search_routes.routes(service), item_routes.routes(service), info.routes(service, token=bool(token))
     for router in routers:
         app.include_router(router)
@@ -136,7 +142,7 @@ def _add_health_routes(app: FastAPI, service: Service) -> None:
     @app.get("/readyz", tags=["about"], response_class=Response, responses=errors(403, 421, 429, 500, 503, 504))
     async def readyz() -> Response:
         """Answer whether the index can be read, and is the one that was opened."""
-        service.check_index_file()
+        await service.read(service.check_index_file)
         await service.read(lambda: len(service.index))
         return Response("ready\n", media_type="text/plain")
 
@@ -144,6 +150,23 @@ def _add_health_routes(app: FastAPI, service: Service) -> None:
     async def metrics() -> Response:
         """Return the metrics in Prometheus' text format."""
         return Response(await service.read(service.metrics.text), headers={"Content-Type": CONTENT_TYPE})
+
+
+def _add_reload_route(app: FastAPI, service: Service, reloader: ModelReloader) -> None:
+    @app.post(
+        "/v1/reload", tags=["about"], response_model=Reloaded, responses=errors(401, 403, 421, 422, 429, 500, 503)
+    )
+    async def reload() -> Response:
+        """Load the model's folder again: a newer version of the model answers from now on, without a gap.
+
+        The service does so by itself within a second or two of `adsh update`.
+        """
+        try:
+            changed = await reloader.reload()
+        except AdshError as problem:
+            raise Problem(422, f"the model was not replaced: {problem}") from None
+        answer = {"model": service.encoder.fingerprint, "changed": changed}
+        return Response(json.dumps(answer), media_type="application/json")
 
 
 def _add_error_handlers(app: FastAPI) -> None:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,17 @@ def routes(service: Service, *, token: bool) -> APIRouter:
         "images": service.images is not None,
         "takes_images": service.encoder.size > 0 or service.encoder.vector_size > 0,
         "token": token,
-        "model": _model_facts(service),
-        "evaluations": _evaluations(service),
         "limits": service.limits.to_json(),
     }
-    answer = _cached(lambda: json.dumps({**constant, **_index_facts(service)}).encode())
+
+    @lru_cache(maxsize=1)
+    def of_model(_: str) -> dict[str, Any]:
+        return {"model": _model_facts(service), "evaluations": _evaluations(service)}
+
+    def build() -> bytes:
+        return json.dumps({**constant, **of_model(service.encoder.fingerprint), **_index_facts(service)}).encode()
+
+    answer = _cached(build)
 
     @router.get("/info", responses={200: {"content": {JSON: {"example": _EXAMPLE}}}}, response_class=Response)
     async def info() -> Response:

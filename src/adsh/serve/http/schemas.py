@@ -193,6 +193,13 @@ class StoredItems(BaseModel):
     replaced: int
 
 
+class Reloaded(BaseModel):
+    """The model that answers."""
+
+    model: str = Field(description="Its fingerprint.")
+    changed: bool = Field(description="Whether it is another than before.")
+
+
 class ErrorAnswer(BaseModel):
     """Why a request failed, in one sentence."""
 
