@@ -11,6 +11,7 @@ from typing import Any
 RESULTS = Path(__file__).parent.parent / "results"
 BITS = (12, 24, 32, 48)
 _COLUMNS = ("learned", "network", "new")
+_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")  # of CIFAR-10
 _KEYS = ("map_expected", "map_network", "map_new")  # the same in files of runs
 
 
@@ -350,6 +351,24 @@ def rare_filter() -> str:
     return table(["filter", "codes", "before", "now", "times faster"], lines)
 
 
+def unknown() -> str:
+    """Return how well queries of classes that were not trained are told from others, by the familiarity."""
+    rows = read("benchmarks/updates.json")["figures"]["unknown"]
+    lines = []
+    for pair in dict.fromkeys(tuple(row["pair"]) for row in rows):
+        of_pair = [row for row in rows if tuple(row["pair"]) == pair]
+        lines.append([" and ".join(_CLASSES[k] for k in pair), *_unknown_figures(of_pair)])
+    lines.append(["mean", *_unknown_figures(rows)])
+    return table(["left out", "AUROC", "by the largest probability", "known below .01", "unknown below .01"], lines)
+
+
+def _unknown_figures(rows: list[dict[str, Any]]) -> list[str]:
+    keys = ("AUROC", "AUROC of the largest probability")
+    means = [statistics.fmean(row[key] for row in rows) for key in keys]
+    shares = [statistics.fmean(row["below .01"][kind] for row in rows) for kind in ("known", "unknown")]
+    return [*(f"{mean:.3f}"[1:] for mean in means), *(f"{100 * share:.1f} %" for share in shares)]
+
+
 def _seconds(value: float) -> str:
     return f"{value * 1e6:.0f} µs" if value < 1e-3 else f"{value * 1e3:.1f} ms"
 
@@ -376,5 +395,6 @@ TABLES: dict[str, Callable[[], str]] = {
         attacks_on_the_service,
         many_classes,
         rare_filter,
+        unknown,
     )
 }

@@ -60,13 +60,13 @@ def test_a_search_says_how_familiar_its_query_is(run):
 
 
 def test_unknown_items_are_found_and_grouped(run):
-    items, told = open_source(str(run / "mixed")), []
-    groups = find_unknown(adsh.load(run / "model"), items, lambda *done: told.append(done), below=0.05)
+    items, reports = open_source(str(run / "mixed")), []
+    groups = find_unknown(adsh.load(run / "model"), items, lambda *done: reports.append(done), below=0.05)
     found = [items.keys[item] for group in groups for item in group.items]
     rings = [key for key in found if key.startswith("ring")]
     assert len(rings) >= 9
     assert len(found) - len(rings) <= 4
-    assert told[-1] == (36, 36)
+    assert reports[-1] == (36, 36)
     largest = [items.keys[item] for item in groups[0].items]
     assert sum(key.startswith("ring") for key in largest) > 0.8 * len(largest)
     assert all(share < 0.05 for group in groups for share in group.familiarity)
