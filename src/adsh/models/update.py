@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.int64]
 _FEWEST = 2  # labelled items that a network can go on from
-_RATE_OF_FEW = 0.3  # times the learning rate of a fit, where few of the old items are at hand: .91 for .89 of MAP
+_RATE_OF_FEW = 0.2  # times the learning rate of a fit, where few of the old items are at hand: .91 for .89 of MAP
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ def update(
     trained: Any = network.top if isinstance(network, Frozen) else network
     if items is not None and growth.table.num_sampleable >= _FEWEST:
         data = FitData(items, items, growth.table, recipe, marks, None)
-        history = _Updating(model, data, options, trained, positions).run().history
+        points = _usual_points(database.labels.take(positions))
+        history = _Updating(model, data, options, trained, positions, points).run().history
     else:
         _finish_untrained(trained, growth)
     device = model.device_.device
@@ -165,9 +166,11 @@ def _old_items(model: ADSH, old: Any) -> OldItems | None:
 class _Updating(Fitting):
     """A fit that goes on from a trained network, on items known by their places in the database."""
 
-    def __init__(self, model: ADSH, data: FitData, options: FitOptions, network: nn.Module, positions: Indices) -> None:
+    def __init__(
+        self, model: ADSH, data: FitData, options: FitOptions, network: nn.Module, positions: Indices, points: int
+    ) -> None:
         super().__init__(model, data, options)
-        self._start, self._positions = network, positions
+        self._start, self._positions, self._usual_points = network, positions, points
 
     def _network(self) -> nn.Module:
         return self._start
@@ -175,7 +178,7 @@ class _Updating(Fitting):
     def _prepare(self, trained: nn.Module, items: DeviceLoader) -> Loader:
         for layer in trained.modules():
             if isinstance(layer, MLP):
-                layer.set_noise_for(self.data.table.points)
+                layer.set_noise_for(self._usual_points)
         return _ByPosition(items, self._positions)
 
 
@@ -221,6 +224,16 @@ def _recipe(model: ADSH, growth: Growth, outer: int | None, *, has_all: bool) ->
         lr=fit.lr * (1.0 if has_all else _RATE_OF_FEW),
         samples=min(fit.samples, num_sampleable),
     )
+
+
+def _usual_points(labels: LabelSets) -> int:
+    """Return how many items at hand a network learns from as if there were so many of each label set.
+
+    Few of some and many of others count as the geometric mean of their numbers, for each label set.
+    """
+    sizes = np.bincount(labels.ids, minlength=labels.set_count)[~labels.empty]
+    sizes = sizes[sizes > 0]
+    return int(len(sizes) * np.exp(np.log(sizes).mean()))
 
 
 def _at_hand(database: ChangedDatabase, new: Items | None, old: OldItems | None) -> tuple[Items | None, Indices]:
