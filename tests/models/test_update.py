@@ -75,14 +75,14 @@ def test_new_classes_are_found_and_no_old_bit_changes(model, four, data, has_all
 
 def test_an_updated_model_is_saved_and_updated_again(model, data, tmp_path):
     X, labels = data
-    model.update(X[labels == 4], labels[labels == 4], save_to=tmp_path / "once")
+    model.update(X[labels == 4], labels[labels == 4], save_to=tmp_path / "once", outer=25)
     again = adsh.load(tmp_path / "once")
     assert np.array_equal(again.database_codes_, model.database_codes_)
     assert again.outputs(X).tobytes() == model.outputs(X).tobytes()
     assert again.lineage_ == model.lineage_
     assert np.array_equal(again.replay_.positions, model.replay_.positions)
     before = again.database_codes_.copy()
-    again.update(X[labels == 5], labels[labels == 5])
+    again.update(X[labels == 5], labels[labels == 5], outer=25)
     assert np.array_equal(again.database_codes_[: len(before)], before)
     assert len(again.lineage_) == 2
     now = np.concatenate([labels[labels < 4], labels[labels == 4], labels[labels == 5]])
@@ -181,7 +181,7 @@ def test_networks_on_images_are_updated(network):
     model = adsh.ADSH(BITS, network=network, outer=12, device="cpu", progress=False)
     model.fit(images[old], labels[old])
     before = model.database_codes_.copy()
-    model.update(images[~old], labels[~old])
+    model.update(images[~old], labels[~old], outer=25)
     assert np.array_equal(model.database_codes_[: old.sum()], before)
     assert model.replay_.items.ndim == (2 if network.startswith("frozen") else 4)
     share = metrics.mean_average_precision(model.encode(images), model.database_codes_, labels, labels, bits=BITS)
