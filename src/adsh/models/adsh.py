@@ -16,7 +16,7 @@ from ..data import Items, as_items
 from ..data.fingerprint import Fingerprint, fingerprint, of_similarity
 from ..data.items import labels_of
 from ..errors import InputError
-from ..hamming.bits import Codes
+from ..hamming.bits import DEFAULT_BITS, Codes
 from ..labels import check_columns
 from ..learn import CodeTable, LabelSets, LearnedCodes
 from ..learn.changes import Changes
@@ -70,6 +70,7 @@ class ADSH(DeepHash):
         progress: "auto" shows a line on a terminal; or True or False.
         keep: Items of each label to keep beside the model, so that `update` does not forget them; 0 for none. They are
             saved with the model: images, or features where it takes features.
+        random_state: scikit-learn's name of `seed`.
     """
 
     name = "adsh"
@@ -77,7 +78,7 @@ class ADSH(DeepHash):
 
     def __init__(  # noqa: PLR0913  # a public constructor
         self,
-        bits: int,
+        bits: int = DEFAULT_BITS,
         *,
         network: str | nn.Module = "mlp",
         network_options: dict[str, Any] | None = None,
@@ -94,6 +95,7 @@ class ADSH(DeepHash):
         seed: int = 0,
         progress: bool | str = "auto",
         keep: int = 100,
+        random_state: int | None = None,
     ) -> None:
         self.bits = bits
         self.network = network
@@ -108,15 +110,17 @@ class ADSH(DeepHash):
         self.recipe = recipe
         self.unlabelled = unlabelled
         self.device = device
-        self.seed = seed
+        self.seed = seed if random_state is None else random_state
         self.progress = progress
         self.keep = keep
 
     def fit(  # noqa: PLR0913  # public, and its names stay
         self,
-        Y: Any,
+        Y: Any = None,
         labels: Any = None,
         *,
+        X: Any = None,
+        y: Any = None,
         queries: Any = None,
         query_labels: Any = None,
         similarity: Any = None,
@@ -142,6 +146,7 @@ class ADSH(DeepHash):
                 `adsh.data` dataset brings its labels along.
             labels: (n,) integers or strings, an (n, L) multi-hot array, a collection of tags per point, or `LabelSets`;
                 -1, None, "" and an empty collection mean that a point has no label.
+            X, y: scikit-learn's names of Y and labels.
             queries: Separate query items, as Y.
             query_labels: Their labels, as `labels`.
             similarity: A matrix in place of labels: above 0 for similar pairs.
@@ -159,6 +164,7 @@ class ADSH(DeepHash):
             The model itself.
         """
         self._check_params()
+        Y, labels = self._given(Y, labels, X, y)
         if similarity is None:
             labels, query_labels = labels_of(Y, labels), labels_of(queries, query_labels)
         items = as_items(Y, "Y")
@@ -324,6 +330,9 @@ class ADSH(DeepHash):
         table = table.learned if isinstance(table, ClassTable) else table
         self.code_table_ = LearnedCodes.of(table, codes)
         self._new_labels = NewLabels.of(table, self.code_table_)
+
+    def _label_sets(self) -> LabelSets | None:
+        return None if self._new_labels is None else self.code_table_.labels(self._new_labels.database)
 
     def _restore_labels(self, new_labels: NewLabels | None, names: dict[str, Any]) -> None:
         self._new_labels = new_labels

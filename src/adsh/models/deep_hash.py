@@ -30,8 +30,8 @@ from ..utils.progress import Progress
 from .fitted_network import FittedNetwork
 from .fitting import FitData, FitOptions, Fitting, LearnedTable
 from .network_state import save
-from .parameters import Parameters
 from .replay import Replay
+from .scikit import ScikitEstimator
 
 Indices = NDArray[np.int64]
 T = TypeVar("T")
@@ -45,7 +45,7 @@ _SHARED = (
 )  # fmt: skip  # a checkpoint has them elsewhere, or they do not change the result
 
 
-class DeepHash(FittedNetwork, Parameters, ABC):
+class DeepHash(FittedNetwork, ScikitEstimator, ABC):
     """A network of `bits` outputs, and codes learned with it; the subclasses say by which loss."""
 
     name: ClassVar[str]

@@ -32,8 +32,8 @@ def build_table(
     """
     n = len(items)
     if (labels is None) == (similarity is None):
-        both = labels is not None
-        raise InputError("give either labels or similarity" + (", not both" if both else ": fit(Y, labels)"))
+        instead = ": fit(Y, labels) requires y to be passed, but the target y is None"
+        raise InputError("give either labels or similarity" + (instead if labels is None else ", not both"))
     if (query_labels is not None) and (queries is None or similarity is not None):
         raise InputError("query_labels go with queries and labels: give all three")
     if similarity is not None:
