@@ -17,6 +17,7 @@ from .dataset import Dataset
 from .images.decode import SUFFIXES
 from .images.files import ImageFiles
 from .items import Items
+from .match_input import resize_for_model
 from .sequence import SequenceDataset
 from .sources.registry import open_source
 from .tables import is_table, open_table
@@ -50,10 +51,10 @@ def adapt(source: Any, what: str = "inputs") -> Any:
         return source
     if not hasattr(source, "__getitem__") and hasattr(source, "dataset") and hasattr(source, "batch_size"):
         inner = source.dataset  # of a DataLoader
-        return adapt(inner, what) if hasattr(inner, "__getitem__") else _collected(source, what)
+        return adapt(inner, what) if hasattr(inner, "__len__") else _collected(source, what)
     if _has_rows(source):
-        return SequenceDataset(source, name=what)
-    if hasattr(source, "__iter__") and not hasattr(source, "__getitem__") and not hasattr(source, "__array__"):
+        return _in_memory(SequenceDataset(source, name=what))
+    if hasattr(source, "__iter__") and not hasattr(source, "__len__") and not hasattr(source, "__array__"):
         return _collected(source, what)
     return source
 
@@ -69,7 +70,7 @@ def adapt_one_or_many(source: Any, shape: tuple[int, ...], what: str = "inputs")
     Returns:
         The items, and whether the source is one item, not a collection of one.
     """
-    if isinstance(source, np.ndarray) or hasattr(source, "detach"):
+    if (isinstance(source, np.ndarray) and source.dtype.kind not in "UO") or hasattr(source, "detach"):
         dims = tuple(source.shape)
         one = len(dims) == len(shape) and (dims == shape if len(shape) == 1 else dims[-1] == shape[-1])
         if not one:
@@ -77,6 +78,21 @@ def adapt_one_or_many(source: Any, shape: tuple[int, ...], what: str = "inputs")
         return (source[None] if len(shape) == 1 else ImageList([np.asarray(source)], what)), True
     one = isinstance(source, bytes | Image.Image) or (isinstance(source, _PATH) and _is_image_file(source))
     return adapt(source, what), one
+
+
+def adapt_for(source: Any, shape: tuple[int, ...], what: str = "inputs") -> Any:
+    """Return items as `adapt_one_or_many` does, images of files at the size that a model takes.
+
+    Args:
+        source: what the user gave.
+        shape: of the items of the fit.
+        what: the name of the argument in errors.
+
+    Returns:
+        What `Items` takes; datasets of this package as they are.
+    """
+    adapted, _ = adapt_one_or_many(source, shape, what)
+    return resize_for_model(adapted, shape) if isinstance(adapted, Dataset) and adapted is not source else adapted
 
 
 class ImageList(SequenceDataset):
@@ -115,6 +131,14 @@ def _has_rows(source: Any) -> bool:
     except (LookupError, TypeError, ValueError, OSError):
         return False  # `Items` says what is wrong
     return isinstance(first, tuple | dict | Image.Image | str | bytes | PathLike)
+
+
+def _in_memory(rows: SequenceDataset) -> Dataset:
+    """Return rows of features as one array; images stay where they are."""
+    if np.ndim(rows[0]) != 1:
+        return rows
+    features = np.stack([rows[at] for at in range(len(rows))])
+    return ArrayDataset(features, rows.labels, classes=rows.classes, name=rows.name)
 
 
 def _collected(batches: Iterable[Any], what: str) -> Dataset:

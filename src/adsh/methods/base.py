@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Items, as_items
-from ..data.adapt import adapt_one_or_many
+from ..data.adapt import adapt_for
 from ..data.fingerprint import Fingerprint, fingerprint
 from ..data.items import labels_of
 from ..errors import InputError
@@ -228,7 +228,7 @@ class FeatureMethod(ScikitEstimator, ABC):
     def _new_items(self, X: Any) -> Items:
         """Return new items, checked: they have as many features as those of the fit."""
         self._check_fitted()
-        items = as_items(adapt_one_or_many(X, self.input_shape_, "X")[0], "X")
+        items = as_items(adapt_for(X, self.input_shape_, "X"), "X")
         width = int(np.prod(items.shape))
         if width != self.hash_.width:
             raise wrong_width(self, "X", width, self.hash_.width)

@@ -53,6 +53,7 @@ class DeepBaseline(DeepHash):
         batch_size: In place of the preset's.
         lr: The learning rate, in place of the preset's.
         recipe: Any other value of adsh.config.Recipe in place of the preset's.
+        augment: As of `ADSH`.
         device: "auto", "cpu", "cuda", …
         seed: The same seed, data and machine give the same codes.
         progress: "auto" shows a line on a terminal; or True or False.
@@ -79,6 +80,7 @@ class DeepBaseline(DeepHash):
         batch_size: int | None = None,
         lr: float | None = None,
         recipe: dict[str, Any] | None = None,
+        augment: Callable[[Tensor], Tensor] | None = None,
         device: str = "auto",
         seed: int = 0,
         progress: bool | str = "auto",
@@ -87,7 +89,7 @@ class DeepBaseline(DeepHash):
         self.bits, self.use_full_database = bits, bool(use_full_database) or whole
         self.network, self.network_options, self.preset = network, network_options, preset
         self.samples, self.outer, self.inner, self.batch_size, self.lr = samples, outer, inner, batch_size, lr
-        self.recipe, self.device, self.progress = recipe, device, progress
+        self.recipe, self.augment, self.device, self.progress = recipe, augment, device, progress
         self.seed = seed if random_state is None else random_state
 
     def fit(  # noqa: PLR0913  # public, and its names stay
@@ -126,6 +128,7 @@ class DeepBaseline(DeepHash):
         """
         self._check_params()
         Y, labels = self._given(Y, labels, X, y)
+        Y = self._images(Y)
         items, labels = as_items(Y, "Y"), labels_of(Y, labels)
         chosen = np.arange(len(items)) if self.use_full_database else check_train(train, len(items))
         known = check_labels(labels, len(items), chosen, self.name)

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from ..config import BITS, FROZEN_PREFIX, POSTERIOR, Recipe
-from ..data import Items, as_items
+from ..data import Items, adapt, as_items
 from ..data.fingerprint import Fingerprint, fingerprint, of_similarity
 from ..data.items import labels_of
 from ..errors import InputError
@@ -63,6 +63,8 @@ class ADSH(DeepHash):
         batch_size: In place of the preset's.
         lr: The learning rate, in place of the preset's.
         recipe: Any other value of adsh.config.Recipe in place of the preset's: {"ema_decay": 0.995, "flip": True}.
+        augment: Your own augmentation: a function of a batch of images (n, channels, H, W) in 0 .. 1, called after the
+            recipe's. It is not saved with the model.
         unlabelled: "network": database points without a label are left out of training, and encoded by the network
             afterwards; "dissimilar": they take part, similar to nothing.
         device: "auto", "cpu", "cuda", …
@@ -90,6 +92,7 @@ class ADSH(DeepHash):
         batch_size: int | None = None,
         lr: float | None = None,
         recipe: dict[str, Any] | None = None,
+        augment: Callable[[Tensor], Tensor] | None = None,
         unlabelled: str = "network",
         device: str = "auto",
         seed: int = 0,
@@ -108,6 +111,7 @@ class ADSH(DeepHash):
         self.batch_size = batch_size
         self.lr = lr
         self.recipe = recipe
+        self.augment = augment
         self.unlabelled = unlabelled
         self.device = device
         self.seed = seed if random_state is None else random_state
@@ -165,6 +169,7 @@ class ADSH(DeepHash):
         """
         self._check_params()
         Y, labels = self._given(Y, labels, X, y)
+        Y, queries = self._images(Y), self._images(adapt(queries, "queries"))
         if similarity is None:
             labels, query_labels = labels_of(Y, labels), labels_of(queries, query_labels)
         items = as_items(Y, "Y")
@@ -235,6 +240,7 @@ class ADSH(DeepHash):
         """
         self._check_fitted()
         options = FitOptions(callback, None, checkpoints, checkpoint_every, resume, overwrite, features)
+        Y = self._images(adapt(Y, "Y"))
         update(self, Y, labels, Changes() if changes is None else changes, old, outer, options)
         if save_to is not None:
             self.save(save_to)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ..config import Recipe
-from ..data import Dataset, Items, as_items
-from ..data.adapt import adapt_one_or_many
-from ..data.match_input import resize_for_model
+from ..data import Items, as_items
+from ..data.adapt import adapt_for
 from ..errors import InputError
 from ..hamming.bits import Codes
 from ..learn import LearnedCodes
@@ -139,10 +138,7 @@ class FittedNetwork(Parameters):
 
     def _new_items(self, X: Any) -> Items:
         self._check_fitted()
-        source, _ = adapt_one_or_many(X, self.input_shape_, "X")
-        if isinstance(source, Dataset) and source is not X:
-            source = resize_for_model(source, self.input_shape_)
-        items = as_items(source, "X")
+        items = as_items(adapt_for(X, self.input_shape_, "X"), "X")
         if len(items.shape) == len(self.input_shape_) == 1 and items.shape != self.input_shape_:
             raise wrong_width(self, "X", items.shape[0], self.input_shape_[0])
         if len(items.shape) != len(self.input_shape_) or items.shape[-1] != self.input_shape_[-1]:
