@@ -166,6 +166,23 @@ class LabelSets:
         return renumber[self.tags]
 
 
+def plain_labels(labels: Any) -> Any:
+    """Return labels as `LabelSets.of` takes them: class numbers that a table holds as floats become integers.
+
+    A column with a missing value is one of floats, so NaN means that an item has no label.
+    """
+    if hasattr(labels, "to_numpy") and not isinstance(labels, LabelSets):  # a column of a table
+        labels = labels.to_numpy()
+    elif hasattr(labels, "__array__") and not hasattr(labels, "__getitem__"):
+        labels = np.asarray(labels)
+    if not isinstance(labels, np.ndarray) or labels.ndim != 1 or labels.dtype.kind != "f":
+        return labels
+    missing = np.isnan(labels)
+    if np.isinf(labels).any() or (labels[~missing] % 1).any():
+        raise InputError("Unknown label type: continuous. Labels are classes: give integers or strings")
+    return np.where(missing, -1, labels).astype(np.int64)
+
+
 def _build(
     cls: type[LabelSets],
     ids: Ids,

@@ -69,7 +69,7 @@ def test_it_learns_from_the_training_items_alone():
 @pytest.mark.parametrize(
     ("options", "fit", "message"),
     [
-        ({"bits": 11}, {}, "bits=11, but items have 10 features"),
+        ({"bits": 11}, {}, "bits=11, but items have 10 feature"),
         ({"bits": 0}, {}, "bits=0"),
         ({"bits": 4, "seed": -1}, {}, "seed=-1"),
         ({"bits": 4, "rounds": 0}, {}, "rounds=0"),
@@ -93,7 +93,7 @@ def test_use_before_fit_and_of_other_features_is_refused():
     with pytest.raises(AttributeError, match="not fitted"):
         method.encode(np.ones((1, 3)))
     method.fit(np.random.default_rng(0).normal(size=(9, 3)))
-    with pytest.raises(InputError, match="items of X have 4 values"):
+    with pytest.raises(InputError, match="X has 4 features, but ITQ is expecting 3 features"):
         method.encode(np.ones((1, 4)))
     assert method.database_codes_.shape == (9, 1)
     assert pack(method.hash_.outputs(np.zeros((1, 3), np.float32))).shape == (1, 1)

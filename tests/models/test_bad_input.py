@@ -43,7 +43,7 @@ def test_parameters_that_cannot_be_used_are_refused_before_training(blobs, value
         ({"labels": np.zeros(299, int)}, "299 points, but Y has 300"),
         ({"labels": np.zeros(300, int)}, "no dissimilar pair"),
         ({"labels": None}, r"either labels or similarity: fit\(Y, labels\)"),
-        ({"Y": ["a.png"] * 300}, "paths are not read"),
+        ({"Y": ["a.png"] * 300}, "takes features, but Y holds images"),
         ({"labels": np.arange(300)[:, None] % 3}, r"pass labels\.ravel\(\)"),
         ({"similarity": np.ones((300, 300))}, "not both"),
         ({"labels": None, "similarity": np.ones((299, 300))}, r"\(299, 300\), but these items need 300 x 300"),
@@ -123,5 +123,5 @@ def test_nothing_learned_is_given_before_fit():
 
 
 def test_items_of_another_shape_are_refused_by_encode(blobs):
-    with pytest.raises(InputError, match=r"\(7,\), but the model was fitted on \(8,\)"):
+    with pytest.raises(InputError, match="X has 7 features, but ADSH is expecting 8 features"):
         quick(outer=1).fit(*blobs).encode(np.zeros((2, 7)))

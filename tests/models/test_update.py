@@ -237,7 +237,7 @@ def test_mistakes_are_said_in_a_line(model, data):
         ({}, "nothing to update"),
         ({"Y": X}, "give the labels of the new items"),
         ({"labels": labels}, "labels without items"),
-        ({"Y": X[:5, :3], "labels": labels[:5]}, "X have shape (3,)"),
+        ({"Y": X[:5, :3], "labels": labels[:5]}, "X has 3 features"),
         ({"Y": X[:5], "labels": labels[:4]}, "labels are for 4 points"),
         ({"Y": X[:5], "labels": ["cat"] * 5}, "some labels are text"),
         ({"Y": X[:5], "labels": labels[:5], "old": X}, "old has 360 items, but the database has 240"),

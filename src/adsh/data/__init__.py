@@ -1,5 +1,6 @@
 """Where items come from. Each source gives a length and items by index; nothing here knows of learning."""
 
+from .adapt import adapt
 from .arrays import ArrayDataset
 from .dataset import Dataset
 from .duplicates import check_overlap, digests, without_overlap
@@ -13,6 +14,7 @@ from .protocols import PROTOCOLS, Split, split
 from .readable import check_readable
 from .sequence import SequenceDataset
 from .sources.registry import NAMED, open_source
+from .tables import open_table
 
 __all__ = [
     "NAMED",
@@ -25,6 +27,7 @@ __all__ = [
     "SequenceDataset",
     "Sized",
     "Split",
+    "adapt",
     "as_items",
     "check_overlap",
     "check_readable",
@@ -32,6 +35,7 @@ __all__ = [
     "decode",
     "digests",
     "open_source",
+    "open_table",
     "prepare",
     "similar_rate",
     "split",

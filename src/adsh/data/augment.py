@@ -8,7 +8,7 @@ same parameters. With a generator of the batch's own device nothing leaves it: t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Generator, Tensor
@@ -220,9 +220,36 @@ def _resampling(start: Tensor, length: Tensor, source: int, size: int) -> Tensor
     return share / share.sum(dim=-1, keepdim=True)
 
 
-def augmentation(recipe: Recipe, shape: Sequence[int]) -> Chain | None:
-    """Return the augmentation of a recipe for items of this shape; None if there is none, and for features."""
+class UserAugmentation(Augmentation):
+    """A user's function of a batch (n, channels, H, W) with values in 0 .. 1; it may draw from torch's generator."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self.function = function
+
+    def __call__(self, images: Tensor, generator: Generator, share: slice = WHOLE, of: int | None = None) -> Tensor:
+        """Return what the function makes of a batch; raise where it has another number of images or channels."""
+        changed = self.function(images)
+        if not isinstance(changed, Tensor) or changed.ndim != 4 or changed.shape[:2] != images.shape[:2]:
+            shape = tuple(changed.shape) if isinstance(changed, Tensor) else type(changed).__name__
+            raise InputError(
+                f"augment gave {shape} for a batch of shape {tuple(images.shape)}: return a tensor of as many images"
+            )
+        return changed
+
+
+def augmentation(
+    recipe: Recipe, shape: Sequence[int], function: Callable[[Tensor], Tensor] | None = None
+) -> Chain | None:
+    """Return the augmentation of a recipe for items of this shape, and then a user's own; None if there is none.
+
+    Args:
+        recipe: says what to do with images; nothing is done with features.
+        shape: of an item.
+        function: the user's own, for images alone.
+    """
     if len(shape) != 3:
+        if function is not None:
+            raise InputError("augment goes with images and a network that is trained on them: leave it out")
         return None
     steps: list[Augmentation] = []
     if recipe.crop:
@@ -231,4 +258,6 @@ def augmentation(recipe: Recipe, shape: Sequence[int]) -> Chain | None:
         steps.append(RandomShift(max(1, round(recipe.shift * max(shape[:2])))))
     if recipe.flip:
         steps.append(RandomFlip())
+    if function is not None:
+        steps.append(UserAugmentation(function))
     return Chain(steps) if steps else None

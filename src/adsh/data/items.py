@@ -36,6 +36,10 @@ class Items:
             raise InputError(f"{what} is empty: give at least one item")
         first = self._read(np.zeros(1, dtype=np.int64))
         self.shape: tuple[int, ...] = first.shape[1:]
+        if self.shape == (0,):
+            raise InputError(
+                f"{what} has 0 feature(s) (shape=({len(self)}, 0)) while a minimum of 1 is required: give features"
+            )
         if len(self.shape) not in (1, 3):
             hint = {0: f"; for one item pass {what}[None]", 2: "; grey images need a last axis of 1 channel"}
             raise InputError(
@@ -124,6 +128,8 @@ class Items:
                 raise InputError(
                     f"{self.what} is a list of items of different shapes: give items of one shape"
                 ) from None
+        if hasattr(source, "__array__") and not hasattr(source, "__getitem__"):
+            return np.asarray(source)
         if not (hasattr(source, "__len__") and hasattr(source, "__getitem__")):
             kind = type(source).__name__
             raise InputError(f"{self.what} is a {kind}: give an array, or an object with len() and items")
@@ -156,6 +162,8 @@ class Items:
                     "items alone, without their labels"
                 ) from None
         if items.dtype.kind not in "biuf":
+            if items.dtype.kind == "c":
+                raise InputError(f"Complex data not supported: {self.what} holds {items.dtype}, give real numbers")
             paths = "; paths are not read here, load the images" if items.dtype.kind in "US" else ""
             raise InputError(f"{self.what} holds values of type {items.dtype}: give real numbers{paths}")
         return items

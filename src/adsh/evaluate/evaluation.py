@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from ..data.adapt import adapt_for
+from ..data.items import labels_of
 from ..errors import InputError
 from ..hamming.bits import Codes
 from ..labels import LabelSets
@@ -183,7 +185,7 @@ def evaluate_model(
     Args:
         model: what to evaluate.
         queries: items that it was not trained on.
-        query_labels: in any form that `LabelSets.of` takes.
+        query_labels: in any form that `LabelSets.of` takes; None for those of a dataset.
         database: the items that it was trained on, in that order.
         database_labels: of these items.
         name: the name of the evaluation; method, network and bits unless given.
@@ -197,6 +199,9 @@ def evaluate_model(
         InputError: the database is not the one that the model was trained on.
     """
     _check_options("evaluate_model", options, ())
+    queries = adapt_for(queries, model.input_shape_, "queries")
+    database = adapt_for(database, model.input_shape_, "database")
+    query_labels, database_labels = labels_of(queries, query_labels), labels_of(database, database_labels)
     codes = model.database_codes_
     if len(database) != len(codes):
         raise InputError(

@@ -17,6 +17,8 @@ from ..utils.arrays import unique_rows
 
 MAX_BITS = 1024
 
+DEFAULT_BITS = 48  # of a code, where nobody says how many
+
 Codes = NDArray[np.uint8]
 
 distinct = unique_rows  # the name in the reference of earlier versions

@@ -79,6 +79,12 @@ class LearnedCodes:
         """The distinct rows: label set, code, count."""
         return Rows(self.label_set, unpack(self.packed, self.bits), self.count)
 
+    def labels(self, table: LabelSets) -> LabelSets:
+        """Return the labels of all points, from the table of label sets that the rows refer to."""
+        starts = np.append(table.starts, table.starts[-1])  # the last set is empty: of points that had no part
+        sets = np.where(self.label_set == NO_SET, table.set_count, self.label_set)
+        return LabelSets.table(starts, table.tags, table.names).with_ids(sets[self.row_numbers])
+
     def codes(self) -> Codes:
         """Return (n, bytes) packed codes of all points."""
         codes: Codes = self.packed[self.row_numbers]

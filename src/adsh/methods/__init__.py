@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, first_line
+from ..hamming.bits import DEFAULT_BITS
 from ..models.registry import register_model
 from ..models.storage import read_model
 
@@ -23,7 +24,7 @@ METHODS = (
 )  # fmt: skip
 
 
-def create(name: str, *, bits: int, **options: Any) -> Any:
+def create(name: str, *, bits: int = DEFAULT_BITS, **options: Any) -> Any:
     """Build a method by name: fit(Y, labels, train=indices), encode(X), database_codes_.
 
     Args:

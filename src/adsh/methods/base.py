@@ -16,13 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Items, as_items
+from ..data.adapt import adapt_for
 from ..data.fingerprint import Fingerprint, fingerprint
 from ..data.items import labels_of
-from ..errors import InputError, NotFittedError
-from ..hamming.bits import Codes, bytes_for, check_bits, pack
+from ..errors import InputError
+from ..hamming.bits import DEFAULT_BITS, Codes, bytes_for, check_bits, pack
 from ..labels import LabelSets
+from ..models.fit_inputs import labels_for
 from ..models.parameters import constructor_parameters
 from ..models.protocol import Record
+from ..models.scikit import ScikitEstimator, not_fitted, wrong_width
 from ..models.storage import check_target
 from ..train.callbacks import Callback, CallbackList
 from ..utils.arrays import unique_rows
@@ -35,7 +38,7 @@ from .validation import check_labels, check_seed, check_train
 _BLOCK = 4096  # items at a time
 
 
-class FeatureMethod(ABC):
+class FeatureMethod(ScikitEstimator, ABC):
     """A method that learns codes of features, and a hash function that predicts them.
 
     Args:
@@ -44,14 +47,17 @@ class FeatureMethod(ABC):
         use_full_database: Learn from all of Y and keep the learned codes: the `_d` variants.
         whole: The older name of `use_full_database`.
         progress: "auto" shows a line on a terminal; or True or False.
+        random_state: scikit-learn's name of `seed`.
     """
 
+    renamed: ClassVar[dict[str, str]] = {"random_state": "seed", "whole": "use_full_database"}
     name: ClassVar[str]
     familiarity_: ClassVar[None] = None
     needs_labels: ClassVar[bool] = True
     rounds: int = 0  # of those whose rounds are an option
 
     hash_: HashFunction
+    _labels: LabelSets | None = None  # of all of Y, until the method is saved and loaded
     database_hash_: HashFunction | None = None  # where the database has a hash function of its own
     database_codes_: Codes  # of all of Y
     history_: list[Record]  # of each round: outer, its number (0 for the start), loss, seconds
@@ -74,15 +80,16 @@ class FeatureMethod(ABC):
 
     def __init__(
         self,
-        bits: int,
+        bits: int = DEFAULT_BITS,
         *,
         seed: int = 0,
         use_full_database: bool = False,
-        whole: bool = False,
+        whole: bool | None = None,
         progress: bool | str = "auto",
+        random_state: int | None = None,
     ) -> None:
-        self.bits, self.seed, self.progress = bits, seed, progress
-        self.use_full_database = use_full_database or whole
+        self.bits, self.seed, self.progress = bits, seed if random_state is None else random_state, progress
+        self.use_full_database = use_full_database if whole is None or use_full_database is True else whole
 
     def __repr__(self) -> str:
         variant = ", whole=True" if self.use_full_database else ""
@@ -90,9 +97,11 @@ class FeatureMethod(ABC):
 
     def fit(
         self,
-        Y: Any,
+        Y: Any = None,
         labels: Any = None,
         *,
+        X: Any = None,
+        y: Any = None,
         train: Any = None,
         callback: Callback | Callable[[Record], None] | None = None,
         save_to: str | Path | None = None,
@@ -102,6 +111,7 @@ class FeatureMethod(ABC):
         Args:
             Y: Features (n, d), uint8 images (n, H, W, 3), or a data set, which brings its labels along.
             labels: As for `ADSH.fit`. Items without a label are encoded by the hash function.
+            X, y: scikit-learn's names of Y and labels.
             train: The indices of the items to learn from; all by default, and always for the `_d` variants.
             callback: A function of the record of each round, or an `adsh.train.callbacks.Callback`.
             save_to: A folder to save to, checked before learning starts.
@@ -112,6 +122,7 @@ class FeatureMethod(ABC):
         self._callbacks = CallbackList(Progress(self.progress), callback)
         check_bits(self.bits)
         rng = np.random.default_rng(check_seed(self.seed))
+        Y, labels = self._given(Y, labels, X, y)
         items, labels = as_items(Y, "Y"), labels_of(Y, labels)
         chosen = np.arange(len(items)) if self.use_full_database else check_train(train, len(items))
         known = check_labels(labels, len(items), chosen, self.name) if self.needs_labels else None
@@ -121,19 +132,20 @@ class FeatureMethod(ABC):
         if save_to is not None:
             check_target(Path(save_to), len(items) * bytes_for(self.bits))
         self.input_shape_ = items.shape
-        self.fingerprint_ = fingerprint(items, LabelSets.of(labels) if labels is not None else None)
+        self._labels = known if labels is None or known is not None else labels_for(items, labels, "labels", "Y")
+        self.fingerprint_ = fingerprint(items, self._labels)
         self._callbacks.on_start({
             "device": self.device_, "items": "images" if len(items.shape) == 3 else "items", "points": len(items),
             "rows": len(chosen) if known is None else len(np.unique(known.ids[chosen])), "bits": self.bits, "done": 0,
             "recipe": {"outer": self._rounds(), **self.options}, "data": self.fingerprint_, "weights": None,
         })  # fmt: skip
-        X = _flat(items, chosen)
+        features = _flat(items, chosen)
         self.history_ = []
         self._started = self._before = time.perf_counter()
-        signs = self._learn_codes(X, None if known is None else known.take(chosen), rng)
+        signs = self._learn_codes(features, None if known is None else known.take(chosen), rng)
         learned = time.perf_counter()
         self._callbacks.on_phase("learning the hash function")
-        self.hash_ = self._learn_hash(X, signs)
+        self.hash_ = self._learn_hash(features, signs)
         self._callbacks.on_phase(f"encoding {len(items):,} items")
         fitted = time.perf_counter()
         codes = self._encode_items(items, self.database_hash_ or self.hash_)
@@ -180,7 +192,7 @@ class FeatureMethod(ABC):
     @property
     def options(self) -> dict[str, Any]:
         """The constructor's arguments by name, without those that the saved name, bits and display stand for."""
-        names = set(constructor_parameters(type(self))) - {"bits", "use_full_database", "whole", "progress"}
+        names = set(constructor_parameters(type(self))) - {"bits", "use_full_database", "progress", *self.renamed}
         return {name: getattr(self, name) for name in sorted(names)}
 
     @property
@@ -207,19 +219,20 @@ class FeatureMethod(ABC):
         """Nothing: a method on features keeps no label names."""
         return {}
 
+    def _label_sets(self) -> LabelSets | None:
+        return self._labels
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "hash_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit")
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet: call fit")
 
     def _new_items(self, X: Any) -> Items:
         """Return new items, checked: they have as many features as those of the fit."""
         self._check_fitted()
-        items = as_items(X, "X")
+        items = as_items(adapt_for(X, self.input_shape_, "X"), "X")
         width = int(np.prod(items.shape))
         if width != self.hash_.width:
-            raise InputError(
-                f"items of X have {width} values, but those of the fit had {self.hash_.width}: give the same features"
-            )
+            raise wrong_width(self, "X", width, self.hash_.width)
         return items
 
     def _encode_items(self, items: Items, function: HashFunction) -> Codes:

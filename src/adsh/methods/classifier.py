@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy
 
 from ..config import Recipe
 from ..errors import InputError
-from ..hamming.bits import Codes, pack
+from ..hamming.bits import DEFAULT_BITS, Codes, pack
 from ..labels import LabelSets
 from ..learn import LearnedCodes
 from ..networks.class_lookup import Lookup
@@ -44,7 +44,7 @@ class Classifier(DeepBaseline):
     name = "classifier"
     activation = staticmethod(nn.Identity())
 
-    def __init__(self, bits: int, *, smoothing: float = 0.0, **shared: Any) -> None:
+    def __init__(self, bits: int = DEFAULT_BITS, *, smoothing: float = 0.0, **shared: Any) -> None:
         super().__init__(bits, **shared)
         self.smoothing = smoothing
 

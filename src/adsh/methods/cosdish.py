@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..hamming.bits import DEFAULT_BITS
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags, sum_by
 from .arrays import Signs, signs_of
@@ -43,7 +44,13 @@ class COSDISH(TwoStep):
     name = "cosdish"
 
     def __init__(
-        self, bits: int, *, rounds: int = 10, alternations: int = 3, columns: int | None = None, **shared: Any
+        self,
+        bits: int = DEFAULT_BITS,
+        *,
+        rounds: int = 10,
+        alternations: int = 3,
+        columns: int | None = None,
+        **shared: Any,
     ) -> None:
         super().__init__(bits, **shared)
         self.rounds, self.alternations, self.columns = rounds, alternations, columns

@@ -20,7 +20,7 @@ from .. import config
 from ..data import Items, as_items
 from ..data.fingerprint import fingerprint
 from ..data.items import labels_of
-from ..hamming.bits import Codes
+from ..hamming.bits import DEFAULT_BITS, Codes
 from ..labels import LabelSets
 from ..learn import LearnedCodes
 from ..models.deep_hash import DeepHash
@@ -53,20 +53,23 @@ class DeepBaseline(DeepHash):
         batch_size: In place of the preset's.
         lr: The learning rate, in place of the preset's.
         recipe: Any other value of adsh.config.Recipe in place of the preset's.
+        augment: As of `ADSH`.
         device: "auto", "cpu", "cuda", …
         seed: The same seed, data and machine give the same codes.
         progress: "auto" shows a line on a terminal; or True or False.
+        random_state: scikit-learn's name of `seed`.
     """
 
-    renamed = {"use_full_database": "whole"}  # noqa: RUF012  # of the class for good
+    renamed: ClassVar[dict[str, str]] = {"random_state": "seed", "use_full_database": "whole"}
     weights: ClassVar[tuple[str, ...]] = ()  # names of options that must be above 0
+    _labels: LabelSets | None = None  # of all items, until the method is saved and loaded
     passes_over_all: ClassVar[bool] = False  # an outer iteration draws all training points, and `outer` is the method's
 
     def __init__(  # noqa: PLR0913  # a public constructor
         self,
-        bits: int,
+        bits: int = DEFAULT_BITS,
         *,
-        use_full_database: bool = False,
+        use_full_database: bool | None = None,
         whole: bool = False,
         network: str | nn.Module = "mlp",
         network_options: dict[str, Any] | None = None,
@@ -77,20 +80,25 @@ class DeepBaseline(DeepHash):
         batch_size: int | None = None,
         lr: float | None = None,
         recipe: dict[str, Any] | None = None,
+        augment: Callable[[Tensor], Tensor] | None = None,
         device: str = "auto",
         seed: int = 0,
         progress: bool | str = "auto",
+        random_state: int | None = None,
     ) -> None:
-        self.bits, self.use_full_database = bits, use_full_database or whole
+        self.bits, self.use_full_database = bits, bool(use_full_database) or whole
         self.network, self.network_options, self.preset = network, network_options, preset
         self.samples, self.outer, self.inner, self.batch_size, self.lr = samples, outer, inner, batch_size, lr
-        self.recipe, self.device, self.seed, self.progress = recipe, device, seed, progress
+        self.recipe, self.augment, self.device, self.progress = recipe, augment, device, progress
+        self.seed = seed if random_state is None else random_state
 
     def fit(  # noqa: PLR0913  # public, and its names stay
         self,
-        Y: Any,
+        Y: Any = None,
         labels: Any = None,
         *,
+        X: Any = None,
+        y: Any = None,
         train: Any = None,
         callback: Callback | Callable[[Record], None] | None = None,
         save_to: str | Path | None = None,
@@ -106,6 +114,7 @@ class DeepBaseline(DeepHash):
         Args:
             Y: As for `ADSH.fit`.
             labels: As for `ADSH.fit`.
+            X, y: scikit-learn's names of Y and labels.
             train: The indices of the items to train on; always all for the `_d` variants.
             callback: As for `ADSH.fit`.
             save_to: As for `ADSH.fit`.
@@ -118,6 +127,8 @@ class DeepBaseline(DeepHash):
             The method itself.
         """
         self._check_params()
+        Y, labels = self._given(Y, labels, X, y)
+        Y = self._images(Y)
         items, labels = as_items(Y, "Y"), labels_of(Y, labels)
         chosen = np.arange(len(items)) if self.use_full_database else check_train(train, len(items))
         known = check_labels(labels, len(items), chosen, self.name)
@@ -126,7 +137,7 @@ class DeepBaseline(DeepHash):
         recipe = self._recipe(known, table.num_sampleable)
         self._warn_of_few(table.num_sampleable)
         data = fingerprint(items, known)
-        self._names = known.names
+        self._names, self._labels = known.names, known
         options = FitOptions(callback, save_to, checkpoints, checkpoint_every, resume, overwrite)
         self._train(FitData(items, items, table, recipe, data, self._encoded_after(table, items)), options)
         return self
@@ -188,6 +199,9 @@ class DeepBaseline(DeepHash):
     def _set_codes(self, table: TrainingPoints, codes: Codes | None) -> None:
         assert codes is not None
         self.code_table_ = LearnedCodes.of_codes(codes, self.bits)
+
+    def _label_sets(self) -> LabelSets | None:
+        return self._labels
 
     def _restore_labels(self, new_labels: Any, names: dict[str, Any]) -> None:
         self._names = tuple(names["database"])

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from ..hamming.bits import DEFAULT_BITS
 from .deep_baseline import DeepBaseline
 from .training_points import TrainingPoints
 
@@ -35,7 +36,7 @@ class DHN(DeepBaseline):
     values = {"head_lr": 10.0}  # noqa: RUF012  # of the class for good
     weights = ("quantisation",)
 
-    def __init__(self, bits: int, *, quantisation: float = 0.01, **shared: Any) -> None:
+    def __init__(self, bits: int = DEFAULT_BITS, *, quantisation: float = 0.01, **shared: Any) -> None:
         super().__init__(bits, **shared)
         self.quantisation = quantisation
 

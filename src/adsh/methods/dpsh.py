@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from ..hamming.bits import DEFAULT_BITS
 from .deep_baseline import DeepBaseline
 from .training_points import TrainingPoints
 
@@ -44,7 +45,7 @@ class DPSH(DeepBaseline):
     }  # fmt: skip
     passes_over_all = True  # an epoch is all training points
 
-    def __init__(self, bits: int, *, eta: float = 10.0, **shared: Any) -> None:
+    def __init__(self, bits: int = DEFAULT_BITS, *, eta: float = 10.0, **shared: Any) -> None:
         super().__init__(bits, **shared)
         self.eta = eta
 

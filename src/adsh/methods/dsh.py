@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..hamming.bits import DEFAULT_BITS
 from .deep_baseline import DeepBaseline
 from .training_points import TrainingPoints
 
@@ -31,7 +32,7 @@ class DSH(DeepBaseline):
     activation = staticmethod(torch.nn.Identity())
     weights = ("regulariser",)
 
-    def __init__(self, bits: int, *, regulariser: float = 0.01, **shared: Any) -> None:
+    def __init__(self, bits: int = DEFAULT_BITS, *, regulariser: float = 0.01, **shared: Any) -> None:
         super().__init__(bits, **shared)
         self.regulariser = regulariser
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..hamming.bits import DEFAULT_BITS
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags
 from .arrays import Signs, first_occurrences, signs_of
@@ -43,7 +44,7 @@ class FastH(TwoStep):
 
     name = "fasth"
 
-    def __init__(self, bits: int, *, neighbours: int = 100, sweeps: int = 2, **shared: Any) -> None:
+    def __init__(self, bits: int = DEFAULT_BITS, *, neighbours: int = 100, sweeps: int = 2, **shared: Any) -> None:
         super().__init__(bits, **shared)
         self.neighbours, self.sweeps = neighbours, sweeps
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..hamming.bits import DEFAULT_BITS
 from ..labels import LabelSets
 from .arrays import Signs, signs_of
 from .base import FeatureMethod
@@ -38,7 +39,7 @@ class ITQ(FeatureMethod):
     name = "itq"
     needs_labels = False
 
-    def __init__(self, bits: int, *, rounds: int = 50, **shared: Any) -> None:
+    def __init__(self, bits: int = DEFAULT_BITS, *, rounds: int = 50, **shared: Any) -> None:
         super().__init__(bits, **shared)
         self.rounds = rounds
 
@@ -46,7 +47,7 @@ class ITQ(FeatureMethod):
         check_count(self.rounds, "rounds")
         if self.bits > width:
             raise InputError(
-                f"bits={self.bits}, but items have {width} features, and itq needs a principal axis for each bit: "
+                f"bits={self.bits}, but items have {width} feature(s), and itq needs a principal axis for each bit: "
                 f"pass at most {width} bits, or more features"
             )
 

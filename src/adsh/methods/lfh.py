@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..hamming.bits import DEFAULT_BITS
 from ..labels import LabelSets
 from ..learn.similarity import SharedTags
 from .arrays import Signs, signs_of
@@ -47,7 +48,7 @@ class LFH(TwoStep):
     name = "lfh"
 
     def __init__(
-        self, bits: int, *, rounds: int = 50, variance: float = 30.0, decay: float = 0.0, **shared: Any
+        self, bits: int = DEFAULT_BITS, *, rounds: int = 50, variance: float = 30.0, decay: float = 0.0, **shared: Any
     ) -> None:
         super().__init__(bits, **shared)
         self.rounds, self.variance, self.decay = rounds, variance, decay

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..hamming.bits import DEFAULT_BITS
 from .lfh import LFH
 
 
@@ -22,7 +23,7 @@ class LFHDecay(LFH):
 
     name = "lfh_decay"
 
-    def __init__(self, bits: int, *, decay: float = 0.5, **shared: Any) -> None:
+    def __init__(self, bits: int = DEFAULT_BITS, *, decay: float = 0.5, **shared: Any) -> None:
         super().__init__(bits, decay=decay, **shared)
 
 

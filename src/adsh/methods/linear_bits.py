@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..hamming.bits import DEFAULT_BITS
 from .base import FeatureMethod
 from .solvers.hinge import fit_hinge
 from .solvers.ridge import Linear
@@ -32,7 +33,7 @@ class LinearBits(FeatureMethod):
 
     def __init__(
         self,
-        bits: int,
+        bits: int = DEFAULT_BITS,
         *,
         rounds: int = 3,
         block: int | None = None,
@@ -40,7 +41,9 @@ class LinearBits(FeatureMethod):
         penalty: float = 1e-2,
         **shared: Any,
     ) -> None:
-        super().__init__(bits, **shared, use_full_database=self.needs_full_database)
+        if shared.setdefault("use_full_database", self.needs_full_database) is not self.needs_full_database:
+            raise TypeError(f"use_full_database is {self.needs_full_database} for {self.name}")
+        super().__init__(bits, **shared)
         self.rounds, self.block, self.alternations, self.penalty = rounds, block, alternations, penalty
 
     @property

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..hamming.bits import DEFAULT_BITS
 from ..labels import LabelSets
 from ..learn.similarity import sum_by
 from .arrays import Signs, signs_of, tags_of_sets
@@ -50,7 +51,7 @@ class SDH(FeatureMethod):
 
     def __init__(
         self,
-        bits: int,
+        bits: int = DEFAULT_BITS,
         *,
         anchors: int = 1000,
         rounds: int = 5,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..hamming.bits import DEFAULT_BITS
 from .arrays import Signs
 from .base import FeatureMethod
 from .hash_function import HashFunction
@@ -31,7 +32,7 @@ class TwoStep(FeatureMethod):
 
     def __init__(
         self,
-        bits: int,
+        bits: int = DEFAULT_BITS,
         *,
         hash_function: str = "trees",
         trees: int = 200,

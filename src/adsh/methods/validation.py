@@ -25,7 +25,10 @@ def check_labels(labels: Any, points: int, chosen: Indices, name: str) -> LabelS
         The label sets of all of Y.
     """
     if labels is None:
-        raise InputError(f"{name} learns from labels, and none are given: call fit(Y, labels)")
+        raise InputError(
+            f"{name} learns from labels, and none are given: call fit(Y, labels), which requires y to be passed, but "
+            "the target y is None"
+        )
     known = LabelSets.of(labels)
     if len(known) != points:
         raise InputError(f"{len(known)} labels are given for {points} items of Y: give one per item")

@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from ..config import BITS, FROZEN_PREFIX, POSTERIOR, Recipe
-from ..data import Items, as_items
+from ..data import Items, adapt, as_items
 from ..data.fingerprint import Fingerprint, fingerprint, of_similarity
 from ..data.items import labels_of
 from ..errors import InputError
-from ..hamming.bits import Codes
+from ..hamming.bits import DEFAULT_BITS, Codes
 from ..labels import check_columns
 from ..learn import CodeTable, LabelSets, LearnedCodes
 from ..learn.changes import Changes
@@ -65,6 +65,8 @@ class ADSH(DeepHash):
         batch_size: In place of the preset's.
         lr: The learning rate, in place of the preset's.
         recipe: Any other value of adsh.config.Recipe in place of the preset's: {"ema_decay": 0.995, "flip": True}.
+        augment: Your own augmentation: a function of a batch of images (n, channels, H, W) in 0 .. 1, called after the
+            recipe's. It is not saved with the model.
         unlabelled: "network": database points without a label are left out of training, and encoded by the network
             afterwards; "dissimilar": they take part, similar to nothing.
         device: "auto", "cpu", "cuda", …
@@ -72,6 +74,7 @@ class ADSH(DeepHash):
         progress: "auto" shows a line on a terminal; or True or False.
         keep: Items of each label to keep beside the model, so that `update` does not forget them; 0 for none. They are
             saved with the model: images, or features where it takes features.
+        random_state: scikit-learn's name of `seed`.
     """
 
     name = "adsh"
@@ -79,7 +82,7 @@ class ADSH(DeepHash):
 
     def __init__(  # noqa: PLR0913  # a public constructor
         self,
-        bits: int,
+        bits: int = DEFAULT_BITS,
         *,
         network: str | nn.Module = "mlp",
         network_options: dict[str, Any] | None = None,
@@ -91,11 +94,13 @@ class ADSH(DeepHash):
         batch_size: int | None = None,
         lr: float | None = None,
         recipe: dict[str, Any] | None = None,
+        augment: Callable[[Tensor], Tensor] | None = None,
         unlabelled: str = "network",
         device: str = "auto",
         seed: int = 0,
         progress: bool | str = "auto",
         keep: int = 100,
+        random_state: int | None = None,
     ) -> None:
         self.bits = bits
         self.network = network
@@ -108,17 +113,20 @@ class ADSH(DeepHash):
         self.batch_size = batch_size
         self.lr = lr
         self.recipe = recipe
+        self.augment = augment
         self.unlabelled = unlabelled
         self.device = device
-        self.seed = seed
+        self.seed = seed if random_state is None else random_state
         self.progress = progress
         self.keep = keep
 
     def fit(  # noqa: PLR0913  # public, and its names stay
         self,
-        Y: Any,
+        Y: Any = None,
         labels: Any = None,
         *,
+        X: Any = None,
+        y: Any = None,
         queries: Any = None,
         query_labels: Any = None,
         similarity: Any = None,
@@ -144,6 +152,7 @@ class ADSH(DeepHash):
                 `adsh.data` dataset brings its labels along.
             labels: (n,) integers or strings, an (n, L) multi-hot array, a collection of tags per point, or `LabelSets`;
                 -1, None, "" and an empty collection mean that a point has no label.
+            X, y: scikit-learn's names of Y and labels.
             queries: Separate query items, as Y.
             query_labels: Their labels, as `labels`.
             similarity: A matrix in place of labels: above 0 for similar pairs.
@@ -161,6 +170,8 @@ class ADSH(DeepHash):
             The model itself.
         """
         self._check_params()
+        Y, labels = self._given(Y, labels, X, y)
+        Y, queries = self._images(Y), self._images(adapt(queries, "queries"))
         if similarity is None:
             labels, query_labels = labels_of(Y, labels), labels_of(queries, query_labels)
         items = as_items(Y, "Y")
@@ -231,6 +242,7 @@ class ADSH(DeepHash):
         """
         self._check_fitted()
         options = FitOptions(callback, None, checkpoints, checkpoint_every, resume, overwrite, features)
+        Y = self._images(adapt(Y, "Y"))
         update(self, Y, labels, Changes() if changes is None else changes, old, outer, options)
         if save_to is not None:
             self.save(save_to)
@@ -354,6 +366,9 @@ class ADSH(DeepHash):
         table = table.learned if isinstance(table, ClassTable) else table
         self.code_table_ = LearnedCodes.of(table, codes)
         self._new_labels = NewLabels.of(table, self.code_table_)
+
+    def _label_sets(self) -> LabelSets | None:
+        return None if self._new_labels is None else self.code_table_.labels(self._new_labels.database)
 
     def _restore_labels(self, new_labels: NewLabels | None, names: dict[str, Any]) -> None:
         self._new_labels = new_labels

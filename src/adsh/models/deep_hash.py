@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -27,11 +27,13 @@ from ..networks.traits import traits_of
 from ..train.checkpoint import Checkpoints, found
 from ..train.state import Activation, BatchGradient, Loader
 from ..utils.progress import Progress
+from ..utils.words import name_of
+from .fit_inputs import images_for
 from .fitted_network import FittedNetwork
 from .fitting import FitData, FitOptions, Fitting, LearnedTable
 from .network_state import save
-from .parameters import Parameters
 from .replay import Replay
+from .scikit import ScikitEstimator
 
 Indices = NDArray[np.int64]
 T = TypeVar("T")
@@ -41,11 +43,11 @@ _OF_NETWORK = {
 }  # fmt: skip  # values of a recipe that a network is built with
 _GIVEN = ("gamma", "samples", "outer", "inner", "batch_size", "lr")
 _SHARED = (
-    "bits", "network", "network_options", "preset", "recipe", "device", "seed", "progress", "keep", *_GIVEN,
+    "bits", "network", "network_options", "preset", "recipe", "device", "seed", "progress", "keep", "augment", *_GIVEN,
 )  # fmt: skip  # a checkpoint has them elsewhere, or they do not change the result
 
 
-class DeepHash(FittedNetwork, Parameters, ABC):
+class DeepHash(FittedNetwork, ScikitEstimator, ABC):
     """A network of `bits` outputs, and codes learned with it; the subclasses say by which loss."""
 
     name: ClassVar[str]
@@ -61,6 +63,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
     batch_size: int | None
     lr: float | None
     recipe: dict[str, Any] | None
+    augment: Callable[[Tensor], Tensor] | None = None
     device: str
     seed: int
     progress: bool | str
@@ -148,6 +151,12 @@ class DeepHash(FittedNetwork, Parameters, ABC):
 
     # Steps of fit -------------------------------------------------------------------------------------
 
+    def _images(self, source: Any) -> Any:
+        """Return images that are files, or of several sizes, at the size that the network takes; else the source."""
+        name = self.network if isinstance(self.network, str) else None
+        size = None if name is None else config.recipe(self.preset, name).size or None
+        return images_for(name, size, self.network_options or {}, source)
+
     def _check_params(self) -> None:
         Progress(self.progress)
         check_bits(self.bits)
@@ -212,6 +221,7 @@ class DeepHash(FittedNetwork, Parameters, ABC):
         network = self.network if isinstance(self.network, str) else type(self.network).__qualname__
         chosen = {"method": self.name, "bits": self.bits, "network": network, "seed": self.seed}
         chosen |= {name: value for name, value in self.get_params().items() if name not in _SHARED}
+        chosen |= {} if self.augment is None else {"augment": name_of(self.augment)}
         chosen |= {f"network {name}": value for name, value in (self.network_options or {}).items()}
         configuration = {**chosen, **recipe.saved()}
         store = Checkpoints(Path(options.checkpoints), options.checkpoint_every, configuration, data)

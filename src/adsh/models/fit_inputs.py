@@ -6,11 +6,37 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Items
+from ..data import Dataset, Items, prepare
 from ..errors import InputError
 from ..labels import LabelSets, check_columns
 from ..learn import CodeTable
 from ..learn.head_choice import ClassSizes
+from ..networks import input_size
+
+
+def images_for(network: str | None, size: int | None, options: dict[str, Any], source: Any) -> Any:
+    """Return the images of a source at the size that a network takes, all read once; anything else as it is.
+
+    Args:
+        network: its name; None for a user's own module, which gets images as they are.
+        size: the side that the preset gives them; None for the network's own.
+        options: of the network, which may say its `size`.
+        source: what `fit` was given, adapted.
+
+    Returns:
+        The source, or its prepared images.
+    """
+    if not isinstance(source, Dataset) or network is None or source.image_size is not None:
+        return source
+    if source.array_rows()[0] is not None:
+        return source
+    side = options.get("size") or size or input_size(network)
+    if side is None:
+        raise InputError(
+            f"network {network!r} takes features, but {source.name} holds images: give network='frozen:"
+            "efficientnet_lite0', 'tiny', … or compute features of them first"
+        )
+    return prepare(source, side).dataset
 
 
 def build_table(
@@ -32,8 +58,8 @@ def build_table(
     """
     n = len(items)
     if (labels is None) == (similarity is None):
-        both = labels is not None
-        raise InputError("give either labels or similarity" + (", not both" if both else ": fit(Y, labels)"))
+        instead = ": fit(Y, labels) requires y to be passed, but the target y is None"
+        raise InputError("give either labels or similarity" + (instead if labels is None else ", not both"))
     if (query_labels is not None) and (queries is None or similarity is not None):
         raise InputError("query_labels go with queries and labels: give all three")
     if similarity is not None:

@@ -12,18 +12,21 @@ from torch import nn
 
 from ..config import Recipe
 from ..data import Items, as_items
-from ..errors import InputError, NotFittedError
+from ..data.adapt import adapt_for
+from ..errors import InputError
 from ..hamming.bits import Codes
 from ..learn import LearnedCodes
 from ..learn.familiarity import Familiarity
 from ..train.state import Record
 from ..utils.device import DeviceChoice
 from .inference import capture_features, encode, outputs
+from .parameters import Parameters
+from .scikit import not_fitted, wrong_width
 
 T = TypeVar("T")
 
 
-class FittedNetwork:
+class FittedNetwork(Parameters):
     """The members of `protocol.HashModel` that ADSH and the deep methods share."""
 
     name: ClassVar[str]
@@ -137,11 +140,13 @@ class FittedNetwork:
 
     def _new_items(self, X: Any) -> Items:
         self._check_fitted()
-        items = as_items(X, "X")
+        items = as_items(adapt_for(X, self.input_shape_, "X"), "X")
+        if len(items.shape) == len(self.input_shape_) == 1 and items.shape != self.input_shape_:
+            raise wrong_width(self, "X", items.shape[0], self.input_shape_[0])
         if len(items.shape) != len(self.input_shape_) or items.shape[-1] != self.input_shape_[-1]:
             raise InputError(f"items of X have shape {items.shape}, but the model was fitted on {self.input_shape_}")
         return items
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "code_table_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit, or adsh.load a saved model")
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet: call fit, or adsh.load a saved model")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from ..config import Recipe
 from ..data import Items, as_items
@@ -92,6 +92,7 @@ class Trainable(Protocol):
     seed: int
     device: str
     progress: bool | str
+    augment: Callable[[Tensor], Tensor] | None
 
     def _activation(self, recipe: Recipe) -> Activation:
         """Return what makes outputs of F(x) in training."""
@@ -193,7 +194,8 @@ class Fitting:
             loader = self._prepare(trained, items)
             trainer = Trainer(
                 trained, loader, data.table, recipe, device, int(self.model.seed),
-                augmentation(recipe, query_items.shape), self.model._make_gradient, self.model._activation(recipe),
+                augmentation(recipe, query_items.shape, self.model.augment),
+                self.model._make_gradient, self.model._activation(recipe),
                 self.group,
             )  # fmt: skip
             with threads_for(trained, device), items:

@@ -37,6 +37,7 @@ from ..networks.restore import build_with_tensors, saved_options
 from ..networks.traits import traits_of
 from ..utils.device import DeviceChoice, choose_device
 from ..utils.tensors import as_bytes
+from ..utils.words import name_of
 from . import storage
 from .card import model_card
 from .registry import build_model
@@ -166,6 +167,7 @@ def _config(model: DeepHash) -> dict[str, Any]:
     params = {
         name: value.item() if isinstance(value, np.generic) else value for name, value in model.fitted_params_.items()
     }
+    augment = params.pop("augment", None)  # a function is not saved; only its name
     params["device"] = str(params["device"])
     if params.get("network_options"):
         params["network_options"] = {
@@ -188,6 +190,7 @@ def _config(model: DeepHash) -> dict[str, Any]:
         "trained_on": str(model.device_),
         "labels": model.label_names_,
         "history": model.history_,
+        **({} if augment is None else {"augment": name_of(augment)}),
         **({"lineage": list(model.lineage_)} if model.lineage_ else {}),
         **({} if model.replay_ is None else {"kept": len(model.replay_)}),
     }

@@ -13,8 +13,15 @@ from ..errors import InputError
 class Parameters:
     """An estimator whose constructors only store their arguments, under the same names."""
 
-    renamed: ClassVar[dict[str, str]] = {}  # newer names of parameters, by the names that `get_params` gives
+    # Other names of parameters, by which they may be given and set, and the names that `get_params` gives
+    renamed: ClassVar[dict[str, str]] = {"random_state": "seed"}
     bits: int
+    seed: int
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):  # what **shared stands for is shown by name
+            cls.__signature__ = inspect.Signature(list(constructor_parameters(cls).values()))  # type: ignore[attr-defined]  # read by inspect
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments by name."""

@@ -12,6 +12,7 @@ from ..config import COMPILE_MODE, source_values
 from ..data import NAMED
 from ..data.prepare import DISK, NONE, RAM
 from ..errors import InputError
+from ..hamming.bits import DEFAULT_BITS
 from ..methods import DEEP, METHODS, create
 from ..models.adsh import ADSH
 from ..models.protocol import HashModel
@@ -67,7 +68,7 @@ class TrainSettings:
     """adsh, or a name of `adsh.methods`."""
     options: str | None = None
     """Options of another method than adsh, such as rounds=10,hash_function=ridge."""
-    bits: int = 48
+    bits: int = DEFAULT_BITS
     """Code length."""
     network: str | None = None
     """The network that learns to encode new items."""

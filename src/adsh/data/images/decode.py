@@ -170,7 +170,7 @@ def to_rgb(image: Image.Image, called: str = "an image") -> Image.Image:
 
 
 def as_pixels(value: Any, called: str = "an image") -> Pixels:
-    """Return the pixels of a Pillow image, an array, a tensor, a path, bytes, or {"bytes": …, "path": …}."""
+    """Return the pixels of a Pillow image, an array or tensor of bytes or of floats in 0 .. 1, a path or bytes."""
     if isinstance(value, dict) and ("bytes" in value or "path" in value):
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes | str | PathLike):
@@ -183,11 +183,22 @@ def as_pixels(value: Any, called: str = "an image") -> Pixels:
         array = array.transpose(1, 2, 0)
     if array.ndim == 2:
         array = array[..., None]
+    if array.dtype.kind == "f" and array.ndim == 3:
+        array = _bytes_of(array, called)
     if array.ndim != 3 or array.shape[2] not in (1, 3) or array.dtype != np.uint8:
         raise InputError(
             f"{called} has shape {array.shape} and type {array.dtype}: give uint8 (H, W, 3), an image or a path"
         )
     return np.repeat(array, 3, axis=2) if array.shape[2] == 1 else array
+
+
+def _bytes_of(values: NDArray[Any], called: str) -> Pixels:
+    """Return an image of floats in 0 .. 1, as torchvision's ToTensor gives it, as bytes."""
+    if not (values.min() >= 0 and values.max() <= 1):
+        raise InputError(
+            f"{called} has floating-point pixels outside of 0 to 1: leave Normalize out, which the network does itself"
+        )
+    return (values * 255).round().astype(np.uint8)
 
 
 def _orientation(image: Image.Image) -> int:
