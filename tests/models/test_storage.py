@@ -45,7 +45,8 @@ def test_the_folder_holds_what_it_says_and_no_pickle(model, tmp_path):
     model.save(tmp_path / "m")
     names = {path.name for path in (tmp_path / "m").iterdir()}
     assert names == {
-        "config.json", "model.safetensors", "codes.safetensors", "row_numbers.npy", "replay.safetensors", "README.md",
+        "config.json", "model.safetensors", "codes.safetensors", "row_numbers.npy", "replay.safetensors",
+        "familiarity.safetensors", "README.md",
     }  # fmt: skip
     assert {path.name for path in tmp_path.iterdir()} == {"m"}
     config = json.loads((tmp_path / "m" / "config.json").read_text())
