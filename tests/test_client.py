@@ -15,18 +15,20 @@ from adsh.client import Client, ServiceError
 @pytest.fixture
 def answers():
     """A server that answers with the status and body in `state`, and notes the requests."""
-    state = {"status": 200, "body": b"{}", "requests": []}
+    state = {"status": 200, "body": b"{}", "requests": [], "busy": []}
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             state["requests"].append(f"{self.command} {self.path}")
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            self.send_response(state["status"])
+            self.send_response(state["status"] if not state["busy"] else state["busy"].pop(0))
+            if state.get("retry_after") is not None:
+                self.send_header("Retry-After", state["retry_after"])
             self.send_header("Content-Length", str(len(state["body"])))
             self.end_headers()
             self.wfile.write(state["body"])
 
-        do_POST = do_PUT = do_DELETE = do_GET
+        do_POST = do_PUT = do_DELETE = do_PATCH = do_GET
 
         def log_message(self, *_: object) -> None:
             pass
@@ -136,3 +138,29 @@ def test_a_delete_on_a_connection_that_was_closed_before_is_sent_once():
             assert client.remove("a") is False
         thread.join()
         assert len(requests) == 1
+
+
+def test_a_request_is_sent_again_when_a_busy_service_says_so(answers, monkeypatch):
+    waited = []
+    monkeypatch.setattr("adsh.client.time.sleep", waited.append)
+    answers.update(busy=[429, 503], retry_after="2", body=b'{"detail": "busy", "request_id": null}')
+    with Client(answers["url"]) as client:
+        client.info()
+        assert (waited, len(answers["requests"])) == ([2.0, 2.0], 3)
+        answers["busy"] = [429] * 10
+        with pytest.raises(ServiceError, match="busy") as refused:
+            client.info()
+        assert refused.value.status == 429
+        assert len(answers["requests"]) == 3 + 4
+        answers["busy"] = [429]
+        answers["retry_after"] = "86400"
+        client.info()
+        assert waited[-1] == 30.0
+    answers["busy"], answers["requests"] = [500], []
+    with Client(answers["url"]) as client, pytest.raises(ServiceError):
+        client.info()  # not busy, but broken
+    assert len(answers["requests"]) == 1
+    answers.update(busy=[429], requests=[], retry_after="2")
+    with Client(answers["url"], retries=0) as client, pytest.raises(ServiceError):
+        client.info()
+    assert len(answers["requests"]) == 1

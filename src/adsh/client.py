@@ -4,21 +4,35 @@
     for match in client.search("cat.jpg", k=5)["matches"]:
         print(match["key"], match["distance"])
 
-A connection is kept open between calls; use one client a thread.
+A connection is kept open between calls; use one client a thread. A request that the service is too busy for is sent
+again when it says so. `AsyncClient` has the same methods, to be awaited.
 """
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
 import secrets
 import select
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial, wraps
 from pathlib import Path
+from queue import SimpleQueue
 from types import TracebackType
-from typing import Any
-from urllib.parse import quote, urlsplit
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_Answer = tuple[int, bytes, float | None]  # status, body, and after how many seconds to ask again, if at all
+
+_BUSY = (429, 503)  # refused before anything was done, where Retry-After says when to send it again
+_LONGEST_WAIT = 30.0  # seconds
 
 
 class ServiceError(Exception):
@@ -42,9 +56,12 @@ class Client:
         url: The address of the service.
         token: Its token; by default that of the environment variable ADSH_TOKEN, if there is one.
         timeout: Seconds to wait for an answer.
+        retries: How often to send a request again that the service is too busy for, after the time it asks for.
     """
 
-    def __init__(self, url: str = "http://127.0.0.1:8000", *, token: str | None = None, timeout: float = 60.0) -> None:
+    def __init__(
+        self, url: str = "http://127.0.0.1:8000", *, token: str | None = None, timeout: float = 60.0, retries: int = 3
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             shown = url.rpartition("@")[2]  # without a password
@@ -52,6 +69,7 @@ class Client:
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
         self._url, self._prefix = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", parts.path.rstrip("/")
+        self._retries = retries
         self._repeated = False  # whether the last request was sent twice
         token = token or os.environ.get("ADSH_TOKEN")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -94,6 +112,47 @@ class Client:
             return self._form("POST", "/v1/search", image, options)
         query = {"key": key} if key is not None else {"code": _hex(code)}
         return self._json("POST", "/v1/search", {**query, **options})
+
+    def search_many(
+        self, /, *, keys: Sequence[str] = (), codes: Sequence[str | bytes] = (), **options: Any
+    ) -> list[dict[str, Any]]:
+        """Search for the items nearest to several stored items or codes, in one request.
+
+        Args:
+            keys: The keys of items.
+            codes: Packed codes, as bytes or hexadecimal digits.
+            **options: k, radius, filter and rerank, as of `search`; include_self.
+
+        Returns:
+            The answer of each query: those of the keys, then those of the codes.
+        """
+        queries = [*({"key": key} for key in keys), *({"code": _hex(code)} for code in codes)]
+        return list(self._json("POST", "/v1/search/batch", {"queries": queries, **options})["answers"])
+
+    def items(self, filter: dict[str, Any] | None = None, *, page: int = 1000) -> Iterator[dict[str, Any]]:
+        """Yield all items that meet conditions, page by page; each that stays is listed once."""
+        cursor: str | None = ""
+        while cursor is not None:
+            found = self.page(filter, count=page, cursor=cursor)
+            yield from found["items"]
+            cursor = found["cursor"]
+
+    def page(self, filter: dict[str, Any] | None = None, *, count: int = 100, cursor: str = "") -> dict[str, Any]:
+        """Return some items, and under "cursor" where the next page starts; None there after the last one."""
+        query = {"limit": str(count), "cursor": cursor, "filter": "" if filter is None else json.dumps(filter)}
+        return self._json("GET", f"/v1/items?{urlencode({name: text for name, text in query.items() if text})}")
+
+    def count(self, filter: dict[str, Any]) -> int:
+        """Return how many items meet conditions."""
+        return int(self._json("POST", "/v1/count", {"filter": filter})["items"])
+
+    def remove_where(self, filter: dict[str, Any]) -> int:
+        """Remove all items that meet conditions, and return how many there were."""
+        return int(self._json("POST", "/v1/remove", {"filter": filter})["removed"])
+
+    def update(self, key: str, metadata: dict[str, Any]) -> dict[str, Any]:
+        """Set fields of an item's metadata, and remove those whose value is None; return the item."""
+        return self._json("PATCH", _item_path(key), {"metadata": metadata})
 
     def encode(self, image: str | Path | bytes) -> dict[str, Any]:
         """Return the code of an image."""
@@ -200,26 +259,34 @@ class Client:
 
     def _request(self, method: str, path: str, body: bytes | None = None, kind: str | None = None) -> bytes:
         headers = dict(self._headers) if kind is None or body is None else {**self._headers, "Content-Type": kind}
+        for attempt in range(self._retries + 1):
+            status, answer, wait = self._exchange(method, path, body, headers)
+            if wait is None or attempt == self._retries:
+                break
+            time.sleep(wait)
+        if status >= 400:
+            raise _refusal(status, answer)
+        return answer
+
+    def _exchange(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> _Answer:
+        """Send a request, twice where the connection had been closed."""
         self._close_if_stale()
         fresh, self._repeated = self._connection.sock is None, False
         try:
             try:
-                status, answer = self._send(method, path, body, headers)
+                return self._send(method, path, body, headers)
             except (http.client.RemoteDisconnected, ConnectionError):
                 self._connection.close()
                 if fresh:
                     raise
                 self._repeated = True
-                status, answer = self._send(method, path, body, headers)  # the server may have closed it meanwhile
+                return self._send(method, path, body, headers)  # the server may have closed it meanwhile
         except (OSError, http.client.HTTPException) as problem:
             self._connection.close()
             reason = str(problem) or type(problem).__name__
             large = body is not None and len(body) > 1 << 20
             hint = "is it running?" + " or is the request too large for it?" * large
             raise ServiceError(f"the service at {self._url} did not answer ({reason}): {hint}") from None
-        if status >= 400:
-            raise _refusal(status, answer)
-        return answer
 
     def _close_if_stale(self) -> None:
         """Close a connection that the server has closed: a request on it would be lost, or seem to be."""
@@ -227,11 +294,94 @@ class Client:
         if sock is not None and select.select([sock], [], [], 0)[0]:  # nothing but its end can come now
             self._connection.close()
 
-    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _send(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, bytes, float | None]:
         with suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent: the answer says why
             self._connection.request(method, self._prefix + path, body, headers)
         response = self._connection.getresponse()
-        return response.status, response.read()
+        wait = response.getheader("Retry-After", "") if response.status in _BUSY else ""
+        return response.status, response.read(), min(float(wait), _LONGEST_WAIT) if wait.isdecimal() else None
+
+
+def _awaited(
+    method: Callable[Concatenate[Client, P], T],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    """Return a method of `Client` as one to be awaited."""
+
+    @wraps(method)
+    async def call(self: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(lambda client: method(client, *args, **kwargs))
+
+    return call
+
+
+class AsyncClient:
+    """A client for asyncio: the methods of `Client`, to be awaited, over a few connections at once.
+
+        async with AsyncClient("http://127.0.0.1:8000") as client:
+            first, second = await asyncio.gather(client.search("cat.jpg"), client.search("dog.jpg"))
+
+    Args:
+        url: The address of the service.
+        connections: How many requests may be under way; further ones wait.
+        **options: token, timeout and retries, as of `Client`.
+    """
+
+    def __init__(self, url: str = "http://127.0.0.1:8000", *, connections: int = 8, **options: Any) -> None:
+        self._clients: SimpleQueue[Client] = SimpleQueue()
+        for _ in range(connections):
+            self._clients.put(Client(url, **options))
+        self._count = connections
+        self._threads = ThreadPoolExecutor(connections, thread_name_prefix="adsh-client")
+
+    search = _awaited(Client.search)
+    search_many = _awaited(Client.search_many)
+    encode = _awaited(Client.encode)
+    add = _awaited(Client.add)
+    add_many = _awaited(Client.add_many)
+    get = _awaited(Client.get)
+    page = _awaited(Client.page)
+    count = _awaited(Client.count)
+    image = _awaited(Client.image)
+    update = _awaited(Client.update)
+    remove = _awaited(Client.remove)
+    remove_where = _awaited(Client.remove_where)
+    info = _awaited(Client.info)
+    ready = _awaited(Client.ready)
+
+    async def items(self, filter: dict[str, Any] | None = None, *, page: int = 1000) -> AsyncIterator[dict[str, Any]]:
+        """Yield all items that meet conditions."""
+        cursor: str | None = ""
+        while cursor is not None:
+            found = await self.page(filter, count=page, cursor=cursor)
+            for item in found["items"]:
+                yield item
+            cursor = found["cursor"]
+
+    async def close(self) -> None:
+        """Close the connections, once what is under way is done."""
+        await asyncio.to_thread(self._threads.shutdown)
+        for _ in range(self._count):
+            self._clients.get_nowait().close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _run(self, call: Callable[[Client], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(self._with_client, call))
+
+    def _with_client(self, call: Callable[[Client], T]) -> T:
+        client = self._clients.get()
+        try:
+            return call(client)
+        finally:
+            self._clients.put(client)
 
 
 def _item_path(key: str) -> str:

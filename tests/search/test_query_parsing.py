@@ -73,3 +73,24 @@ def test_conditions_on_one_field_must_all_hold():
             Filter({"class": wrong})
     numbered = Filter(parse_conditions(["class=7", "class=8"])).accepts  # names of classes, or numbers
     assert [numbered(json.dumps({"class": tags})) for tags in (["7", "8"], [7, 8], ["7"])] == [True, True, False]
+
+
+def test_one_of_several_values_or_conditions():
+    from adsh.index.filters import Filter
+    from adsh.search.query_parsing import parse_conditions
+
+    items = [
+        {"class": "cat", "year": 1985}, {"class": "dog", "year": 2001}, {"class": "bird"}, {"class": "7", "year": 7},
+    ]  # fmt: skip
+
+    def found(*texts):
+        where = Filter(parse_conditions(list(texts)))
+        return [number for number, item in enumerate(items) if where.holds(item)]
+
+    assert found("class in cat, dog") == [0, 1]
+    assert found("class not in cat,dog") == [2, 3]
+    assert found("class in 7") == found("year in 7,8") == [3]
+    assert found("class=cat or class=bird") == [0, 2]
+    assert found("class=cat OR year>2000 or class in bird,7") == [0, 1, 2, 3]
+    assert found("class=cat or class=dog", "year<1990 or year>3000") == [0]
+    assert found("class=this or that") == []  # a value with the word in it

@@ -30,7 +30,7 @@ from . import (
     evaluate,
     export,
     features,
-    index,
+    index_items,
     info,
     reproduce,
     search,
@@ -79,7 +79,7 @@ app = typer.Typer(
 for verb in (demo, features, train, update, encode, evaluate, compare, info, search, serve, export, reproduce, doctor):
     app.command(verb.__name__.rpartition(".")[2], epilog=f"Example:  {verb.EXAMPLE}")(verb.command)
 app.add_typer(data.app)
-app.add_typer(index.app)
+app.add_typer(index_items.GROUP)
 
 
 @app.callback(invoke_without_command=True, epilog="Start here:  adsh demo")

@@ -16,7 +16,6 @@ from .flags import Device, Json, Labels, Root, SkipBadByDefault, Strict, Workers
 from .show import Stopped, as_json, facts, list_some
 
 if TYPE_CHECKING:
-    from ..runs.follow_index import FollowResult
     from ..search.ingest import IngestResult
 
 _STOPPED = "stopped; the items added so far are kept: repeat the command to continue"
@@ -27,6 +26,14 @@ Location = Annotated[
     str, typer.Argument(metavar="INDEX", help="The index: a folder, postgresql://… or milvus+http://…")
 ]
 ModelFolder = Annotated[Path | None, typer.Option(help="The model's folder.  [default: the one stored in the index]")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FIELD=VALUE",
+        help="Conditions on metadata: class=cat, year>=2000, class in cat,dog, or several with or between them. "
+        "Repeated, all must hold.",
+    ),
+]
 Vectors = Annotated[
     bool,
     typer.Option(help="Store the network's features, 64 bytes an item, to order ties. Every image is read for that."),
@@ -146,15 +153,25 @@ def remove(
     keys: Annotated[
         list[str] | None, typer.Argument(metavar="KEY…", help="Keys; - reads them from standard input.")
     ] = None,
+    where: Where = None,
     json: Json = False,
 ) -> None:
-    """Remove items by their keys.
+    """Remove items by their keys, or all that meet conditions.
 
     A key is what `adsh search` shows: the path below the folder that was added. Exit status 2 if no key exists.
     """
     from ..errors import InputError
     from ..index.locate import open_existing
+    from ..search.query_parsing import parse_conditions
 
+    if where:
+        if keys:
+            raise InputError("keys and --where exclude each other: give one of them")
+        with open_existing(location) as index:
+            removed = index.remove_where(parse_conditions(where) or {})
+            counts = {"index": shown(location), "removed": removed, "items": len(index)}
+        as_json(counts) if json else facts(counts)
+        return
     listed = [key for key in keys or [] if key != "-"]
     if keys and "-" in keys:
         listed += [line.rstrip("\n") for line in sys.stdin if line.strip()]
@@ -268,70 +285,6 @@ def copy(
             "checked": f"the number of items, and {copied.searches} searches with equal results",
         }
     )
-
-
-@app.command(epilog="Example:  adsh index follow photos.index photos-48bits")
-def follow(
-    location: Location,
-    model: Annotated[Path, typer.Argument(help="The folder of the run that adsh update updated.")],
-    json: Json = False,
-) -> None:
-    """Bring an index up to an updated model; `adsh update` does so for the index in the model's folder.
-
-    Items that the update left alone are not touched. An interrupted command continues when it is repeated.
-    """
-    from ..index.locate import open_existing
-    from ..runs.follow_index import follow as follow_index
-
-    try:
-        with open_existing(location) as index, closing(ProgressLine("indexing")) as bar:
-            result = follow_index(index, model, on_done=bar)
-    except KeyboardInterrupt:
-        raise Stopped("stopped; what was done is kept: repeat the command to continue") from None
-    if json:
-        as_json({"index": shown(location), **asdict(result)})
-    else:
-        facts({"index": f"{shown(location)}: {describe_following(result)}"})
-
-
-@app.command(epilog="Example:  adsh index recode photos.index photos-48bits")
-def recode(
-    location: Location,
-    model: Annotated[Path | None, typer.Argument(help="The updated model.  [default: as for search]")] = None,
-    images: Annotated[
-        Path | None, typer.Option(metavar="ROOT", help="Where images are, if not where they were: ROOT/KEY.")
-    ] = None,
-    device: Device = None,
-    json: Json = False,
-) -> None:
-    """Encode items again whose codes are by the network of an earlier model.
-
-    These are items without a label that the model knows. An interrupted command continues when it is repeated.
-    """
-    from ..index.locate import open_existing
-    from ..search.index_model import load_model_of
-    from ..search.recode import recode as recode_index
-
-    try:
-        with open_existing(location) as index, closing(ProgressLine("encoding")) as bar:
-            loaded = load_model_of(index, model, device, newest=True)
-            result = recode_index(index, loaded, images, bar)
-    except KeyboardInterrupt:
-        raise Stopped("stopped; what was encoded is kept: repeat the command to continue") from None
-    if json:
-        as_json({"index": shown(location), **asdict(result)})
-        return
-    unreadable = f", {len(result.unreadable):,} cannot be read and stay as they are" * bool(result.unreadable)
-    facts({"index": f"{shown(location)}: {result.recoded:,} items encoded again{unreadable}; {result.seconds:.1f} s"})
-    list_some([f"{key}: {reason}" for key, reason in result.unreadable], "--json lists them")
-
-
-def describe_following(result: FollowResult) -> str:
-    """Return what following an update changed in an index, on one line."""
-    counts = [f"{result.items:,} items", f"{result.added:,} added", f"{result.changed + result.renamed:,} changed"]
-    counts.append(f"{result.removed:,} removed")
-    outdated = f"; {result.outdated:,} are encoded by the earlier network: adsh index recode" * bool(result.outdated)
-    return ", ".join(counts) + outdated
 
 
 def _report(location: str, result: IngestResult, json: bool) -> None:

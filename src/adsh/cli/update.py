@@ -11,7 +11,7 @@ import typer
 
 from ..utils.progress import LINE_SECONDS, Progress
 from .flags import SOURCE_HELP, Device, Json, Labels, Root, Strict, Workers
-from .index import describe_following
+from .index_items import describe_following
 from .show import Stopped, as_json, facts, list_some
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def command(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Add items and classes to a trained model, or correct its labels, without training anew.
+    """Add items and classes to a trained model, or correct labels.
 
-    Codes of items whose labels do not change stay as they are, bit for bit, so an index of them does too; the network
+    Nothing is trained anew. Codes of items whose labels do not change stay as they are, bit for bit, so an index of them does too; the network
     goes on from its weights. The model's folder is replaced whole or not at all. To remember the classes it has, the
     network sees the items it was trained on where they are still there, and else the few that were kept with the model.
     """

@@ -6,7 +6,7 @@ implements: `_add`, `_remove`, `_search`, `_within`, `_find`, `_fact` and `_set_
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..hamming.query import Query
 from ..hamming.small_vectors import NONE, Projection
-from ..models.fingerprint import ModelId, identify
+from .collection import Collection
 from .export import to_faiss, to_npy, to_parquet
 from .filters import Filter
-from .header import HEADER, PROJECTION, Header, load_projection, save_projection
+from .header import PROJECTION, Header, load_projection, save_projection
 from .matches import Item, Matches, StoredVectors
 from .rows import SAMPLE_BYTES, Rows, RowsBuilder
 from .validation import (
@@ -40,7 +40,7 @@ FOLLOWED = "followed"  # the note with the model whose database an index holds, 
 _SAMPLED_AT_ONCE = 256  # items read for a sample before its size is looked at
 
 
-class Index(ABC):
+class Index(Collection):
     """Items by key, each with a packed code, found by the distance of their codes. A context manager."""
 
     location: str  # for messages: a folder, or an address without its password
@@ -54,11 +54,6 @@ class Index(ABC):
     def bits(self) -> int:
         """The length of the codes."""
         return self._header.bits
-
-    @property
-    def model(self) -> str | None:
-        """The fingerprint of the model that computed the codes; None if it was never given."""
-        return self._header.model
 
     @property
     def has_vectors(self) -> bool:
@@ -78,49 +73,6 @@ class Index(ABC):
         if not self.keeps_vectors:
             raise InputError(f"{self.location} keeps no vectors")
         self._set_fact(PROJECTION, save_projection(projection), overwrite=False)
-
-    @property
-    def lineage(self) -> tuple[str, ...]:
-        """The fingerprints of the models that `model` descends from by updates, oldest first."""
-        return self._header.lineage
-
-    def accept_model(self, model: Any) -> None:
-        """Take codes of an updated model from now on, beside those of the models that it descends from.
-
-        An update leaves the codes of items whose labels stay as they are, so codes of both can be compared.
-
-        Args:
-            model: a model folder, a fitted model, or a name for one.
-
-        Raises:
-            InputError: the model does not descend from that of this index, or this index follows a newer one.
-        """
-        before, known = self._stored_header(), identify(model)
-        if before.model is not None and known.fingerprint != before.model and not self.get_note(FOLLOWED):
-            before.advanced_to(known, len(self), self.location)  # raises before anything is written
-            self.set_note(FOLLOWED, before.model)
-        self._header = self._accept(known)
-
-    def refresh(self) -> None:
-        """Read again which model the index follows: another process may have let it accept a newer one."""
-        self._header = self._stored_header()
-
-    def _stored_header(self) -> Header:
-        return Header.from_json(self._fact(HEADER), self.location, self._header.format_version)
-
-    def outdated(self, after: str = "", count: int = 1 << 14) -> list[str]:
-        """Return keys of items whose codes are by the network of an earlier model, in alphabetical order.
-
-        Args:
-            after: start behind this key.
-            count: how many to return at most.
-        """
-        return self._outdated(self._header.generation, after, check_number("count", count, 1))
-
-    def networks(self, keys: Sequence[str]) -> list[int | None]:
-        """Return which model's network computed the code of each item, counted along `lineage`; None for none."""
-        found = self._networks(check_keys(keys))
-        return [found.get(key) for key in keys]
 
     def add(
         self,
@@ -153,10 +105,6 @@ class Index(ABC):
         generations = check_by_network(by_network, len(batch.keys), self._header.generation)
         batch = batch._replace(generations=generations)
         return self._add(batch, vectors) if batch.keys else 0
-
-    def remove(self, keys: Sequence[str]) -> int:
-        """Remove items, and return how many of the keys existed. Durable when it returns."""
-        return self._remove(check_keys(keys))
 
     def search(
         self,
@@ -241,15 +189,6 @@ class Index(ABC):
         if not by_key or len(by_key) < len(keys):
             return None
         return StoredVectors(np.stack([by_key[key] for key in keys]))
-
-    def set_note(self, name: str, text: str) -> None:
-        """Store a short text with the index, such as the path of the model. Durable when it returns."""
-        self._set_fact(f"note:{name}", text.encode())
-
-    def get_note(self, name: str) -> str | None:
-        """Return the text that `set_note` stored under this name; None if there is none."""
-        stored = self._fact(f"note:{name}")
-        return None if stored is None else stored.decode()
 
     # The names that these methods had in earlier versions.
     def adopt(self, projection: Projection) -> None:
@@ -339,9 +278,6 @@ class Index(ABC):
     def close(self) -> None:
         """Close this handle. What was added stays."""
 
-    @abstractmethod
-    def __len__(self) -> int: ...
-
     def __contains__(self, key: object) -> bool:
         try:
             check_keys([key])
@@ -361,28 +297,6 @@ class Index(ABC):
     @abstractmethod
     def _add(self, batch: Batch, vectors: Any) -> int:
         """Store at least one item, and return how many keys are new; `vectors` is not None if there are any."""
-
-    @abstractmethod
-    def _accept(self, model: ModelId) -> Header:
-        """Store the header with this model, in one transaction with checking it, and return it."""
-
-    @abstractmethod
-    def _outdated(self, generation: int, after: str, count: int) -> list[str]:
-        """Return keys of items by networks before this generation.
-
-        Args:
-            generation: the number of the present model.
-            after: only keys behind this one.
-            count: how many at most.
-        """
-
-    @abstractmethod
-    def _networks(self, keys: list[bytes]) -> dict[str, int]:
-        """Return the generation of the model for those of these items whose codes a network computed."""
-
-    @abstractmethod
-    def _remove(self, keys: list[bytes]) -> int:
-        """Remove the items of these keys, and return how many there were."""
 
     @abstractmethod
     def _search(self, queries: list[Query], k: int, offset: int, where: Filter | None, vectors: Any) -> list[Matches]:
@@ -419,20 +333,6 @@ class Index(ABC):
     @abstractmethod
     def _find(self, keys: list[bytes]) -> list[Rows]:
         """Return the items of these keys, in one piece or several, without those that do not exist."""
-
-    @abstractmethod
-    def _fact(self, name: str) -> bytes | None:
-        """Return the value stored with the index under this name; None if there is none."""
-
-    @abstractmethod
-    def _set_fact(self, name: str, value: bytes, *, overwrite: bool = True) -> None:
-        """Store a value with the index under this name.
-
-        Args:
-            name: of the fact.
-            value: what to store.
-            overwrite: whether to replace a stored value.
-        """
 
     def _no_vectors(self) -> InputError:
         return InputError(

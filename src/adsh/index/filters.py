@@ -2,7 +2,8 @@
 
 An item must meet all conditions. One that lacks a field, or holds another type there, does not; a list meets a
 condition of equality if one of its elements does. `{"tags": {"all": ["cat", "outdoor"]}}` are several conditions on one
-field: the item has both tags.
+field: the item has both tags. `{"$or": [{"class": "cat"}, {"year": {"lt": 1990}}]}` are alternatives, each a filter
+of its own, of which one must be met; conditions next to them must be met too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "ge": operator.ge,
 }
 _ALL = "all"  # a list of conditions, each a value or comparisons
+OR = "$or"  # a list of filters, in place of a field
+_DEEPEST = 8  # filters in filters
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 _OPERATORS = ("eq", "ne", "in", "not_in", _ALL, *_COMPARISONS)
 
@@ -28,13 +31,21 @@ _OPERATORS = ("eq", "ne", "in", "not_in", _ALL, *_COMPARISONS)
 class Filter:
     """Conditions on the metadata of the items that a search returns."""
 
-    def __init__(self, conditions: object) -> None:
+    name: str
+    alternatives: list[Filter]
+
+    def __init__(self, conditions: object, depth: int = 0) -> None:
         if not isinstance(conditions, dict) or not all(isinstance(name, str) for name in conditions):
             raise InputError(f'where={conditions!r}: give a dictionary such as {{"class": "cat"}}')
         self.tests = [  # (field, comparison, value): all must hold
-            (name, test, value) for name, condition in conditions.items() for test, value in _tests(name, condition)
+            (name, test, value)
+            for name, condition in conditions.items()
+            if name != OR
+            for test, value in _tests(name, condition)
         ]
-        self.name = repr(self.tests)  # equal for equal conditions
+        self.alternatives = _alternatives(conditions[OR], depth) if OR in conditions else []  # one must hold
+        self.has_conditions = bool(self.tests or self.alternatives)
+        self.name = repr((self.tests, [one.name for one in self.alternatives]))  # equal for equal conditions
         self._tests = [
             (name, test, _OneOf(value) if test in ("in", "not_in") else value) for name, test, value in self.tests
         ]
@@ -51,7 +62,21 @@ class Filter:
 
     def holds(self, metadata: dict[str, Any]) -> bool:
         """Whether metadata meets every condition."""
-        return all(name in metadata and _holds(test, metadata[name], value) for name, test, value in self._tests)
+        if not all(name in metadata and _holds(test, metadata[name], value) for name, test, value in self._tests):
+            return False
+        return not self.alternatives or any(one.holds(metadata) for one in self.alternatives)
+
+
+def _alternatives(filters: object, depth: int) -> list[Filter]:
+    """Return the filters of which one must be met."""
+    if not isinstance(filters, list | tuple) or not filters:
+        raise InputError(f'where: "{OR}" takes a list of filters, not {filters!r:.60}')
+    if depth >= _DEEPEST:
+        raise InputError(f'where: "{OR}" is nested deeper than {_DEEPEST} times: write it with fewer')
+    found = [Filter(one, depth + 1) for one in filters]
+    if not all(one.has_conditions for one in found):
+        raise InputError(f'where: an alternative of "{OR}" has no condition: leave it out')
+    return found
 
 
 class _OneOf:

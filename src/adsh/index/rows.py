@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..hamming.bits import Codes
+from ..hamming.bits import Codes, check_codes
 from ..hamming.small_vectors import NONE
 from .matches import Item
 from .text_column import TextColumn, concatenate
+from .validation import metadata_texts
+
+if TYPE_CHECKING:
+    from .collection import ItemChange
 
 SAMPLE_BYTES = 8 << 20  # of metadata in a sample of items: its JSON is parsed, into ten times the memory
 _SUMMED_AT_ONCE = 1 << 20  # bytes of text
@@ -133,6 +137,23 @@ def _concatenated(pieces: list[NDArray[Any]]) -> NDArray[Any]:
     array = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
     pieces.clear()
     return array
+
+
+def with_changes(rows: Rows, changes: Sequence[ItemChange], bits: int) -> Rows:
+    """Return items with other metadata and codes, at the same places and with the same vectors.
+
+    Args:
+        rows: the items.
+        changes: what becomes of each.
+        bits: the length of the codes.
+    """
+    codes = rows.codes.copy()
+    for row, one in enumerate(changes):
+        if one.code is not None:
+            codes[row] = check_codes(np.frombuffer(one.code, dtype=np.uint8)[None], bits)[0]
+    texts = metadata_texts([one.metadata for one in changes], len(changes)) or []
+    metadata = TextColumn.of(texts) if any(texts) else None
+    return Rows(rows.insertion_order, codes, rows.keys, metadata, rows.vectors)
 
 
 def join(pieces: list[Rows]) -> Rows:

@@ -6,8 +6,8 @@ What a killed call left undone is done by the next one: until the end, the index
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..data import Dataset, open_source
 from ..data.match_input import resize_for_model
 from ..errors import AdshError, InputError
 from ..index import Index, Item
-from ..index.base import FOLLOWED
+from ..index.collection import FOLLOWED, ItemChange
 from ..index.copy import copy
 from ..index.locate import MODEL, open_existing
 from ..labels import LabelSets
@@ -121,7 +121,7 @@ class _Following:
             block = keys[start : start + _BLOCK]
             stored = dict(zip(block, self._index.get(block), strict=True))
             known = [key for key in block if stored[key] is not None]
-            self._store_known([item for item in stored.values() if item is not None])
+            self._store_known(known)
             self._store_new([key for key in block if stored[key] is None])
             changed, added = changed + len(known), added + len(block) - len(known)
             if on_done:
@@ -131,47 +131,45 @@ class _Following:
     def rename_others(self) -> int:
         """Give items that are not of the model's database the names that their classes have now, and their codes."""
         updates = [update.rename for update in self._updates if update.rename]
+        keys = [key for key in self._index.keys() if key not in self._position] if updates else []  # noqa: SIM118  # an index, not a dictionary
         count = 0
-        for items in self._others() if updates else ():
-            changed = []
-            for item in items:
-                before = now = _classes(item)
-                for rename in updates:
-                    now = renamed(now, rename)
-                if now != before:
-                    changed.append((item, now))
-            if changed:
-                self._store_renamed(changed)
-            count += len(changed)
+        for start in range(0, len(keys), _BLOCK):
+            block = keys[start : start + _BLOCK]
+            marks = dict(zip(block, self._index.networks(block), strict=True))
+            count += self._index.change(block, partial(self._rename, updates, marks))
         return count
 
-    def _others(self) -> Iterator[list[Item]]:
-        every = self._index.keys()
-        keys = [key for key in every if key not in self._position]
-        for start in range(0, len(keys), _BLOCK):
-            yield [item for item in self._index.get(keys[start : start + _BLOCK]) if item is not None]
-
-    def _store_known(self, items: list[Item]) -> None:
+    def _store_known(self, keys: list[str]) -> None:
         """Give items of the index the labels and codes that they have now; other metadata and vectors stay."""
-        positions = [self._position[item.key] for item in items]
-        names = [[str(name) for name in self._labels[at]] for at in positions]
-        metadata = [with_classes(item.metadata, found) for item, found in zip(items, names, strict=True)]
-        unlabelled = [not found for found in names]
-        keys = [item.key for item in items]
-        generations = self._index.networks(keys) if keys else []
-        marks = [n if bare else None for n, bare in zip(generations, unlabelled, strict=True)]
-        replace_items(self._index, keys, self._codes[positions], metadata, marks)
 
-    def _store_renamed(self, changed: list[tuple[Item, list[str]]]) -> None:
-        keys = [item.key for item, _ in changed]
-        marks = self._index.networks(keys)
+        def now(item: Item) -> ItemChange:
+            position = self._position[item.key]
+            names = [str(name) for name in self._labels[position]]
+            code = self._codes[position].tobytes()
+            return ItemChange(with_classes(item.metadata, names), code, by_network=False if names else None)
+
+        self._index.change(keys, now)
+
+    def _rename(
+        self, updates: list[dict[str, str | None]], marks: dict[str, int | None], item: Item
+    ) -> ItemChange | None:
+        """Return an item under the new names of its labels, with their code unless the network gave it; None for none.
+
+        Args:
+            updates: The new names of each update, oldest first.
+            marks: By key, what `Index.networks` says.
+            item: The item.
+        """
+        before = names = _classes(item)
+        for rename in updates:
+            names = renamed(names, rename)
+        if names == before:
+            return None
         labels = {str(name): name for name in self._model.known_labels}
-        codes = np.stack([np.frombuffer(item.code, dtype=np.uint8) for item, _ in changed])
-        for row, ((_, names), mark) in enumerate(zip(changed, marks, strict=True)):
-            if mark is None and names and set(names) <= set(labels):
-                codes[row] = self._model.code_for(LabelSets([0], [[labels[name] for name in names]]))[0]
-        metadata = [with_classes(item.metadata, names) for item, names in changed]
-        replace_items(self._index, keys, codes, metadata, marks)
+        code = None
+        if marks[item.key] is None and names and labels.keys() >= set(names):
+            code = self._model.code_for(LabelSets([0], [[labels[name] for name in names]]))[0].tobytes()
+        return ItemChange(with_classes(item.metadata, names), code)
 
     def _store_new(self, keys: list[str]) -> None:
         """Add items that the index does not have, with vectors where it has some and the items can be read."""
@@ -203,30 +201,6 @@ class _Following:
             return self._model.encode_with_features(items)[1]
         except (AdshError, OSError):  # an image that can no longer be read
             return None
-
-
-def replace_items(
-    index: Index, keys: list[str], codes: Any, metadata: list[dict[str, Any]], marks: list[int | None]
-) -> None:
-    """Replace the codes and metadata of items, whose vectors stay.
-
-    Args:
-        index: The index.
-        keys: Of the items.
-        codes: Their codes, one a row.
-        metadata: One of each.
-        marks: What `Index.networks` says of each from now on.
-    """
-    vectors = index.stored_vectors(keys) if keys else None
-    if vectors is not None or not index.has_vectors:
-        groups = [list(range(len(keys)))] if keys else []
-    else:  # some have vectors, and others do not
-        groups = [[row] for row in range(len(keys))]
-    for rows in groups:
-        chosen = [keys[row] for row in rows]
-        stored = vectors if vectors is not None else index.stored_vectors(chosen)
-        values = [metadata[row] for row in rows]
-        index.add(chosen, codes[rows], values, vectors=stored, by_network=[marks[row] for row in rows])
 
 
 def with_classes(metadata: dict[str, Any] | None, names: list[str]) -> dict[str, Any]:

@@ -13,8 +13,11 @@ from ..data import ArrayDataset, Dataset
 from ..data.images.files import ImageFiles
 from ..data.npz import load_npy
 from ..errors import FolderError, InputError
+from ..index.filters import OR
 
 _OPERATORS = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_IN = re.compile(r"^\s*([^=<>!]+?)\s+(not\s+)?in\s+(\S.*?)\s*$", re.DOTALL | re.IGNORECASE)
+_OR = re.compile(r"\s+or\s+", re.IGNORECASE)
 _CONDITION = re.compile(r"^\s*([^=<>!]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$", re.DOTALL)
 
 
@@ -50,22 +53,66 @@ def parse_conditions(texts: list[str]) -> dict[str, Any] | None:
     """Parse conditions such as `class=cat` and `year>=2000` into a filter of an index; None where there are none.
 
     Numbers, true and false are read as such; `class=7` matches the number and the text. Conditions on one field must
-    all hold: `class=cat` and `class=outdoor` are items with both tags.
+    all hold: `class=cat` and `class=outdoor` are items with both tags. `class in cat,dog` is one of several values,
+    `class=cat or year<1990` one of several conditions.
     """
     where: dict[str, Any] = {}
     for text in texts:
+        alternatives = _OR.split(text)
+        if len(alternatives) > 1 and all(_CONDITION.match(one) or _IN.match(one) for one in alternatives):
+            _add_alternatives(where, [parse_conditions([one]) or {} for one in alternatives])
+            continue
+        listed = None if _CONDITION.match(text) else _IN.match(text)
+        if listed is not None:
+            field, negated, values = listed.groups()
+            _add_test(where.setdefault(field, {}), "not_in" if negated else "in", _values_of(values))
+            continue
         parts = _CONDITION.match(text)
         if parts is None:
-            raise InputError(f"--where {text}: give FIELD=VALUE, such as class=cat, or year>=2000")
+            raise InputError(f"--where {text}: give FIELD=VALUE, such as class=cat, year>=2000 or class in cat,dog")
         field, operator, value = parts.groups()
         tests, test, parsed = where.setdefault(field, {}), _OPERATORS[operator], _parse_value(value)
         if test in ("eq", "ne") and parsed != value:  # 7 the number and "7" the name of a class
             test, parsed = {"eq": "in", "ne": "not_in"}[test], [parsed, value]
-        if test not in tests:
-            tests[test] = parsed
-        elif tests[test] != parsed:
-            tests.setdefault("all", []).append({test: parsed})
+        _add_test(tests, test, parsed)
     return where or None
+
+
+def parse_field(text: str) -> tuple[str, Any]:
+    """Parse NAME=VALUE, the value as JSON where it is, else as text; None for NAME= alone."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise InputError(f"--field {text}: give NAME=VALUE, or NAME= to remove the field")
+    try:
+        return name.strip(), json.loads(value) if value else None
+    except ValueError:
+        return name.strip(), value
+
+
+def _add_test(tests: dict[str, Any], test: str, value: Any) -> None:
+    """Add a comparison to those of a field: all of them must hold."""
+    if test not in tests:
+        tests[test] = value
+    elif tests[test] != value:
+        tests.setdefault("all", []).append({test: value})
+
+
+def _add_alternatives(where: dict[str, Any], filters: list[dict[str, Any]]) -> None:
+    """Add filters of which one must be met; with others of that kind, one of each."""
+    if OR not in where:
+        where[OR] = filters
+        return
+    where[OR] = [{OR: [left], **right} for left in where[OR] for right in filters]  # both of a pair must be met
+
+
+def _values_of(text: str) -> list[Any]:
+    """Return the values between commas, each as it is written and, where it reads as one, as a number."""
+    values: list[Any] = []
+    for part in text.split(","):
+        word = part.strip()
+        parsed = _parse_value(word)
+        values += [parsed] if parsed == word else [parsed, word]
+    return values
 
 
 def _parse_value(text: str) -> Any:

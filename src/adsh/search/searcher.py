@@ -24,6 +24,7 @@ from ..data.match_input import resize_for_model
 from ..errors import AdshWarning, InputError
 from ..hamming.bits import Codes, pack
 from ..index import Index, Matches
+from ..index.filters import OR
 from ..index.matches import StoredVectors
 from ..models.protocol import familiarity_of
 from .guess import Guess, Guesser
@@ -219,6 +220,8 @@ class Searcher:
             for name, value in (metadata or {}).items():
                 known.setdefault(name, set()).update(map(str, value if isinstance(value, list) else [value]))
         for name, condition in where.items():
+            if name == OR:
+                continue
             if name not in known:
                 text = f"no sampled item has the field {name!r}: the fields are {join_some(known)}"
             else:

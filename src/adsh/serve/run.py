@@ -129,6 +129,7 @@ def serve(service: Service, settings: Settings, listening: socket.socket) -> Non
     write = LogWriter(secrets=[*secrets, settings.token] if settings.token else secrets)
     reloader = ModelReloader(
         service,
+        settings.model,
         lambda: open_encoder(settings.model, settings.runtime, settings.device),
         lambda level, text: write({"level": level, "text": text}),
     )

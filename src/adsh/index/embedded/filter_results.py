@@ -60,8 +60,8 @@ class FilterResults:
     def _use_columns(self) -> None:
         """Decide what the columns of numbers decide."""
         columns = self._numbers.columns()
-        met = np.ones(len(self._metadata), dtype=bool)
-        possible = met.copy()
+        met = np.full(len(self._metadata), not self._where.alternatives)  # these are open for all items
+        possible = np.ones(len(self._metadata), dtype=bool)
         for name, test, value in self._where.tests:
             check_deadline()
             decided = columns[name].decide(test, value) if name in columns else None

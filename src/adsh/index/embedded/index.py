@@ -27,10 +27,12 @@ from ...hamming.radius_lookup import largest_radius
 from ...hamming.scan import faiss_module
 from ...models.fingerprint import ModelId
 from ..base import Index
+from ..collection import Change, Page, changed_items, new_marks
+from ..deadline import check_deadline
 from ..filters import Filter
 from ..header import HEADER, PROJECTION, Header
 from ..matches import Item, Matches
-from ..rows import Rows
+from ..rows import Rows, with_changes
 from ..text_column import TextColumn
 from ..validation import Batch, check_number
 from ..vector_compressor import VectorCompressor
@@ -45,6 +47,7 @@ _CHECKED_IN_FULL = 4 << 20  # bytes
 # A new snapshot is written when this many items, and this fraction of all, are not in the last one:
 _REWRITE_FROM, _REWRITE_FRACTION = 50_000, 4  # after a commit
 _CLOSE_FROM, _CLOSE_FRACTION = 1_000, 50  # when a handle that wrote is closed
+_LISTED = 1024  # items read at a time for a page
 _DIFFER = "the snapshot and the database differ: open the index again, and the snapshot is rebuilt"
 
 
@@ -142,6 +145,49 @@ class EmbeddedIndex(Index):
     def _networks(self, keys: list[bytes]) -> dict[str, int]:
         with self._reading() as store:
             return store.networks(keys)
+
+    def _page(self, cursor: str, count: int, where: Filter | None) -> Page:
+        found: list[Item] = []
+        while True:
+            check_deadline()
+            with self._reading() as store:
+                rows = store.items_behind(cursor, max(count, _LISTED), self.bits)
+            items = [] if rows is None else list(rows.items())
+            for number, item in enumerate(items):
+                if where is None or where.holds(item.metadata or {}):
+                    found.append(item)
+                    if len(found) == count:
+                        is_last = number == len(items) - 1 and len(items) < max(count, _LISTED)
+                        return Page(found, None if is_last else item.key)
+            if len(items) < max(count, _LISTED):
+                return Page(found, None)
+            cursor = items[-1].key
+
+    def _matching_keys(self, where: Filter) -> list[str]:
+        return [key for segment in self._view.segments().segments for key in segment.matching(where)]
+
+    def _change(self, keys: list[bytes], change: Change) -> int:
+        with self._writing:
+            with self._changing() as (store, state):
+                old = store.items_of(keys, self.bits)
+                changes = [] if old.rows is None else changed_items(list(old.rows.items()), change)
+                if old.rows is None or not changes:
+                    return 0
+                at = np.array([number for number, _ in changes], dtype=np.int64)
+                before = old.rows.take(at)
+                rows = with_changes(before, [one for _, one in changes], self.bits)
+                names = before.keys.run(0, len(before))
+                marks = store.networks([name.encode() for name in names])
+                store.remove(state.last + 1, old.numbers[at], before)
+                first = state.last + 1 + len(at)
+                added = store.insert(first, rows)
+                generations = new_marks(changes, [marks.get(name) for name in names])
+                store.mark(first, [(row, mark) for row, mark in enumerate(generations) if mark is not None])
+                removed = int(old.checks[at].sum(dtype=np.uint64))
+                state = state.after(0, added - removed, 2 * len(at))
+                store.set_state(state)
+            self._committed(state)
+        return len(at)
 
     def _remove(self, keys: list[bytes]) -> int:
         with self._writing:

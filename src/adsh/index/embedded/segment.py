@@ -249,6 +249,13 @@ class Segment:
         results = self._results(where)
         return np.full(len(positions), where.accepts("")) if results is None else results.accepted(positions)
 
+    def matching(self, where: Filter) -> list[str]:
+        """Return the keys of all items that the filter accepts."""
+        positions = np.arange(len(self.layout))
+        if self.deleted is not None:
+            positions = positions[~self.deleted]
+        return self.keys.at(positions[self._passes(positions, where)])
+
     def _results(self, where: Filter) -> FilterResults | None:
         """The results of a filter; those of the last few are cached. None if no item has metadata."""
         if self.metadata is None or self.numbers is None:

@@ -82,6 +82,19 @@ class Store(Database):
                 checks.append(found.checks)
         return StoredRows(np.concatenate(numbers), builder.rows(in_order=False), np.concatenate(checks))
 
+    def items_behind(self, key: str, count: int, bits: int) -> Rows | None:
+        """Return the items whose keys follow this one in alphabetical order.
+
+        Args:
+            key: "" for the first items.
+            count: how many to return at most.
+            bits: the length of the codes.
+
+        Returns:
+            The items in that order; None if there are none.
+        """
+        return self._select("key > ? ORDER BY key LIMIT ?", (key, count), bits).rows
+
     def removed(self, after: int, bits: int) -> tuple[NDArray[np.int64], Codes]:
         """Return the insertion order and codes of the items removed or replaced by a write after this number."""
         found = self._db.execute("SELECT number, record FROM removed WHERE number > ?", (after,)).fetchall()

@@ -18,13 +18,15 @@ from ...hamming.bits import as_octets, check_bits
 from ...hamming.query import Query
 from ...models.fingerprint import ModelId
 from ..base import Index
+from ..collection import Change, Page, changed_items, new_marks
 from ..filters import Filter
 from ..header import HEADER, Header, no_index
-from ..matches import Matches
-from ..rows import Rows
+from ..matches import Item, Matches
+from ..rows import Rows, with_changes
 from ..text_column import TextColumn
 from ..validation import Batch
 from .search import (
+    EVERYTHING,
     MOST,
     Entity,
     Search,
@@ -34,6 +36,7 @@ from .search import (
     generation_of,
     mark_of,
     read_all,
+    read_matching,
     read_outdated,
     windows,
 )
@@ -147,6 +150,41 @@ class MilvusIndex(Index):
     def _networks(self, keys: list[bytes]) -> dict[str, int]:
         marks = {entity["key"]: generation_of(entity) for entity in self._entities(keys, ["key", "fields"])}
         return {key: generation for key, generation in marks.items() if generation is not None}
+
+    def _page(self, cursor: str, count: int, where: Filter | None) -> Page:
+        """Return items behind the place of insertion that a cursor names."""
+        start = int(cursor) if cursor.isdecimal() else 0
+        found: list[Item] = []
+        with self._milvus.translated_errors():
+            reading = windows(read_matching(self._milvus, where), (start, EVERYTHING[1]), min(count + 2, MOST))
+            for entity in (entity for window in reading for entity in window):
+                if where is None or where.accepts(entity["metadata"]):
+                    if len(found) == count:
+                        return Page(found, str(entity["place"]))
+                    found += _as_rows([entity]).items()
+        return Page(found, None)
+
+    def _matching_keys(self, where: Filter) -> list[str]:
+        with self._milvus.translated_errors():
+            found = windows(read_matching(self._milvus, where))
+            return [entity["key"] for window in found for entity in window if where.accepts(entity["metadata"])]
+
+    def _change(self, keys: list[bytes], change: Change) -> int:
+        """Change items by one request where they fit: Milvus has no transactions."""
+        entities = self._entities(keys, ["key", "place", "code", "metadata", "fields"])
+        if not entities:
+            return 0
+        old = _as_rows(entities)
+        changes = changed_items(list(old.items()), change)
+        if not changes:
+            return 0
+        at = np.array([number for number, _ in changes], dtype=np.int64)
+        rows = with_changes(old.take(at), [one for _, one in changes], self.bits)
+        metadata = None if rows.metadata is None else [text.encode() for text in rows.metadata.run(0, len(rows))]
+        marks = new_marks(changes, [generation_of(entities[number]) for number in at.tolist()])
+        names = [key.encode() for key in rows.keys.run(0, len(rows))]
+        self._add(Batch(names, rows.codes, metadata, marks), None)
+        return len(names)
 
     def _remove(self, keys: list[bytes]) -> int:
         ids = [entity["id"] for entity in self._entities(keys, ["id"])]

@@ -107,10 +107,15 @@ def windows(read: Read, window: Window = EVERYTHING, most: int | None = None) ->
 
 def read_all(milvus: Milvus) -> Read:
     """Return a function that reads the entities of a window, whatever their codes."""
+    return read_matching(milvus, None)
+
+
+def read_matching(milvus: Milvus, where: Filter | None) -> Read:
+    """Return a function that reads the entities of a window that may meet a filter."""
     return lambda window, limit: list(
         milvus.client.query(
             milvus.items,
-            filter=" and ".join(_bounds(window) or ["place >= 0"]),
+            filter=" and ".join([*_bounds(window), *conditions(where)]) or "place >= 0",
             output_fields=[*_FIELDS, "code"],
             limit=limit,
             consistency_level="Strong",
@@ -147,11 +152,17 @@ def generation_of(entity: Entity) -> int | None:
 
 def conditions(where: Filter | None) -> list[str]:
     """Return conditions in Milvus' language that let through everything that `Filter`, applied afterwards, accepts."""
-    found = []
-    for name, test, value in [] if where is None else where.tests:
+    found: list[str] = []
+    if where is None:
+        return found
+    for name, test, value in where.tests:
         choices = list(value) if test == "in" else [value]
         if test in ("eq", "in") and choices and _is_simple(name) and all(map(_is_simple, choices)):
             found.append(f'json_contains_any(fields["{name}"], {json.dumps(choices)})')
+    alternatives = [conditions(one) for one in where.alternatives]
+    if alternatives and all(alternatives):
+        each = [f"({' and '.join(some)})" for some in alternatives]
+        found.append(f"({' or '.join(each)})")
     return found
 
 

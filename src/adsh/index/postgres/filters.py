@@ -25,11 +25,21 @@ def condition(where: Filter | None) -> tuple[sql.Composable, list[Any]]:
     """Return a condition on the column `metadata`, and its parameters."""
     if where is None:
         return sql.SQL("true"), []
+    conditions, values = _tests(where)
+    if where.alternatives:
+        found = [condition(one) for one in where.alternatives]
+        conditions.append(sql.SQL("({})").format(sql.SQL(" OR ").join(clause for clause, _ in found)))
+        values += [value for _, some in found for value in some]
+    return sql.SQL(" AND ").join(conditions) if conditions else sql.SQL("true"), values
+
+
+def _tests(where: Filter) -> tuple[list[sql.Composable], list[Any]]:
+    """Return the conditions that must all hold, and their parameters."""
     clauses: list[LiteralString] = []
     values: list[Any] = []
     for name, test, value in where.tests:
         if not _storable(name):
-            return sql.SQL("false"), []
+            return [sql.SQL("false")], []
         clauses.append("metadata ? %s::text")
         values.append(name)
         if test in ("eq", "in"):
@@ -41,7 +51,7 @@ def condition(where: Filter | None) -> tuple[sql.Composable, list[Any]]:
             is_text = isinstance(value, str)
             clauses.append((_TEXT if is_text else _NUMBER) + _COMPARED[test])
             values += [name, name, value if is_text else repr(value)]
-    return sql.SQL(" AND ").join(map(sql.SQL, clauses)) if clauses else sql.SQL("true"), values
+    return [sql.SQL(clause) for clause in clauses], values
 
 
 def _is_plain(value: object) -> bool:

@@ -18,17 +18,28 @@ from ...hamming.query import Query
 from ...models.fingerprint import ModelId
 from ...utils.urls import check_address, check_name, options_of, shown
 from ..base import Index
+from ..collection import Change, Page, changed_items, new_marks
 from ..filters import Filter
 from ..header import HEADER, PROJECTION, Header, load_projection
 from ..matches import Item, Matches
-from ..rows import Rows
+from ..rows import Rows, join, with_changes
 from ..validation import Batch, check_number
 from ..vector_compressor import VectorCompressor
-from .rows import delete_items, generations_of, insert_items, outdated_keys, rows_after, rows_of, rows_spread
+from .rows import (
+    delete_items,
+    generations_of,
+    insert_items,
+    outdated_keys,
+    rows_after,
+    rows_behind,
+    rows_of,
+    rows_spread,
+)
 from .schema import Tables, create_or_open, may_be_distributed, read_header
 from .search import Search, to_bits
 from .server import Connection, Server
 
+_AT_ONCE = 10_000  # items read at a time to look for those that meet a filter
 _DIFFER = """
 SELECT coalesce(known.code, counted.code)::text, coalesce(known.items, 0), coalesce(counted.items, 0)
 FROM {codes} AS known FULL JOIN (SELECT code, count(*) AS items FROM {items} GROUP BY code) AS counted USING (code)
@@ -95,6 +106,53 @@ class PostgresIndex(Index):
     def _networks(self, keys: list[bytes]) -> dict[str, int]:
         with self._server.reading() as connection:
             return generations_of(connection, self._tables, [key.decode() for key in keys])
+
+    def _page(self, cursor: str, count: int, where: Filter | None) -> Page:
+        found: list[Item] = []
+        while True:
+            with self._server.reading() as connection:
+                rows = rows_behind(connection, self._tables, self.bits, cursor, count + 1, where)
+            items = [] if rows is None else list(rows.items())
+            accepted = items if where is None else [item for item in items if where.holds(item.metadata or {})]
+            found += accepted
+            if len(found) > count:
+                return Page(found[:count], found[count - 1].key)
+            if len(items) <= count:
+                return Page(found, None)
+            cursor = items[-1].key
+
+    def _matching_keys(self, where: Filter) -> list[str]:
+        keys: list[str] = []
+        page = self._page("", _AT_ONCE, where)
+        while True:
+            keys += [item.key for item in page.items]
+            if page.cursor is None:
+                return keys
+            page = self._page(page.cursor, _AT_ONCE, where)
+
+    def _change(self, keys: list[bytes], change: Change) -> int:
+        tables, names = self._tables, [key.decode() for key in keys]
+        with self._writing() as connection:
+            pieces = rows_of(connection, tables, self.bits, names)
+            if not pieces:
+                return 0
+            old = join(pieces)
+            changes = changed_items(list(old.items()), change)
+            if not changes:
+                return 0
+            before = old.take(np.array([number for number, _ in changes], dtype=np.int64))
+            rows = with_changes(before, [one for _, one in changes], self.bits)
+            changed = before.keys.run(0, len(before))
+            marks = generations_of(connection, tables, changed)
+            metadata = None if rows.metadata is None else [text.encode() for text in rows.metadata.run(0, len(rows))]
+            batch = Batch(
+                [key.encode() for key in changed],
+                rows.codes,
+                metadata,
+                new_marks(changes, [marks.get(key) for key in changed]),
+            )
+            insert_items(connection, tables, self.bits, batch, rows.vectors)
+        return len(changed)
 
     def _remove(self, keys: list[bytes]) -> int:
         with self._writing() as connection:

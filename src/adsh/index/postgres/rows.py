@@ -13,9 +13,11 @@ from psycopg import errors, sql
 
 from ...errors import InputError
 from ...hamming.small_vectors import NONE
+from ..filters import Filter
 from ..rows import SAMPLE_BYTES, Rows, no_vectors
 from ..text_column import TextColumn
 from ..validation import Batch
+from .filters import condition
 from .schema import Tables
 from .search import as_halfvec, from_bits, to_bits
 from .server import Connection
@@ -130,6 +132,28 @@ def generations_of(connection: Connection, tables: Tables, keys: list[str]) -> d
     """Return the generation of the model for those of these items whose codes a network computed."""
     statement = tables.sql("SELECT key, generation FROM {items} WHERE key = ANY(%s::text[]) AND generation IS NOT NULL")
     return dict(connection.execute(statement, [keys]).fetchall())
+
+
+def rows_behind(
+    connection: Connection, tables: Tables, bits: int, key: str, count: int, where: Filter | None
+) -> Rows | None:
+    """Return the items that may meet a filter and whose keys follow this one in alphabetical order.
+
+    Args:
+        connection: a connection in a transaction.
+        tables: the tables of the index.
+        bits: the length of the codes.
+        key: "" for the first items.
+        count: how many to return at most.
+        where: the filter; None for all items.
+
+    Returns:
+        The items in that order; None if there are none.
+    """
+    filtered, values = condition(where)
+    statement = tables.sql(_COLUMNS + "WHERE key > %s AND {filtered} ORDER BY key LIMIT %s", filtered=filtered)
+    found = connection.execute(statement, [key, *values, count]).fetchall()
+    return _as_rows(found, bits) if found else None
 
 
 def outdated_keys(connection: Connection, tables: Tables, generation: int, after: str, count: int) -> list[str]:

@@ -9,6 +9,7 @@ import orjson
 
 from ...errors import InputError
 from ...index import Index
+from ...index.filters import OR
 from ...search.guess import Guess
 from ...search.searcher import Answer, SearchPlan
 from ...utils.redaction import is_absolute_path, redact_paths
@@ -68,6 +69,10 @@ def check_filter(where: dict[str, Any]) -> None:
     Raises:
         InputError: A field that may hold a path is compared with one, or by its order.
     """
+    alternatives = where.get(OR)
+    for alternative in alternatives if isinstance(alternatives, list) else ():
+        if isinstance(alternative, dict):  # anything else is refused as a filter
+            check_filter(alternative)
     for name in _PATH_FIELDS:
         if name not in where:
             continue

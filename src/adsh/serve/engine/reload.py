@@ -30,16 +30,21 @@ class ModelReloader:
 
     Args:
         service: The service.
+        model: The model's folder.
         open_model: Loads the model in the service's folder.
         report: Called with what happened, for the log.
     """
 
     def __init__(
-        self, service: Service, open_model: Callable[[], Encoder], report: Callable[[str, str], None] | None = None
+        self,
+        service: Service,
+        model: Path,
+        open_model: Callable[[], Encoder],
+        report: Callable[[str, str], None] | None = None,
     ) -> None:
-        self._service, self._open, self._report = service, open_model, report
+        self._service, self._model, self._open, self._report = service, model, open_model, report
         self._lock = asyncio.Lock()
-        self._stamp = _stamp(service.model)
+        self._stamp = _stamp(model)
         self._requested = False
 
     def request(self) -> None:
@@ -55,7 +60,7 @@ class ModelReloader:
         """
         async with self._lock:
             loop = asyncio.get_running_loop()
-            stamp = _stamp(self._service.model)
+            stamp = _stamp(self._model)
             encoder = await loop.run_in_executor(None, self._open_checked)
             self._stamp = stamp
             changed = encoder.fingerprint != self._service.encoder.fingerprint
@@ -78,9 +83,9 @@ class ModelReloader:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(_EVERY)
-            if not self._requested and _stamp(self._service.model) in (self._stamp, None):
+            if not self._requested and _stamp(self._model) in (self._stamp, None):
                 continue
-            self._requested, seen = False, _stamp(self._service.model)
+            self._requested, seen = False, _stamp(self._model)
             try:
                 await self.reload()
             except (AdshError, OSError) as problem:
@@ -92,10 +97,10 @@ class ModelReloader:
         service, encoder = self._service, self._open()
         service.index.refresh()
         known = ModelId(encoder.fingerprint, encoder.lineage)
-        check_model(service.index, known, service.model, "give the model that the index was built with")
+        check_model(service.index, known, self._model, "give the model that the index was built with")
         if (encoder.bits, encoder.size) != (service.encoder.bits, service.encoder.size):
             raise InputError(
-                f"the model in {service.model} takes images of {encoder.size} pixels for {encoder.bits} bits, and the "
+                f"the model in {self._model} takes images of {encoder.size} pixels for {encoder.bits} bits, and the "
                 f"one before {service.encoder.size} for {service.encoder.bits}: start the service again"
             )
         return encoder

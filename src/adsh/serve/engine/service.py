@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,8 @@ from ...errors import InputError
 from ...hamming.bits import Codes
 from ...hamming.scan import faiss_module
 from ...index import Index, Item
+from ...index.collection import Page
+from ...index.deadline import time_limit
 from ...index.embedded.database import DATABASE
 from ...search.searcher import EncodedQueries, Searcher, SearchOptions, SearchPlan
 from .answers import check_filter
@@ -184,6 +187,51 @@ class Service:
         queries = EncodedQueries(_as_codes(image.code), image.outputs[None], vectors, familiarity=familiarity)
         return await self._searches(await self.read(lambda: self._searcher.plan(queries, options)))
 
+    async def search_many(self, queries: Sequence[tuple[str | None, str | None]], options: SearchOptions) -> bytes:
+        """Search by codes in hexadecimal digits, or by keys, and return the answers as JSON; all of them or none.
+
+        Args:
+            queries: The code or the key of each.
+            options: Of every search.
+        """
+        self._check_limits(options)
+        searches = [
+            self.search_by_code(code, replace(options, include_self=True))
+            if code is not None
+            else self.search_by_key(key or "", options)
+            for code, key in queries
+        ]
+        answers = await asyncio.gather(*searches, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return b'{"answers":[' + b",".join(answer for answer in answers if isinstance(answer, bytes)) + b"]}"
+
+    async def page(self, count: int, cursor: str | None, where: dict[str, Any] | None) -> Page:
+        """Return some items that meet a filter, and where the next ones start."""
+        self._check_where(where)
+        return await self.read_slowly(lambda: self._limited(lambda: self.index.page(count, cursor, where)))
+
+    async def count(self, where: dict[str, Any]) -> int:
+        """Return how many items meet a filter."""
+        self._check_where(where)
+        return await self.read_slowly(lambda: self._limited(lambda: self.index.count(where)))
+
+    async def remove_where(self, where: dict[str, Any]) -> int:
+        """Remove the items that meet a filter, durably, and return how many there were."""
+        self._check_where(where)
+        return await self.write(lambda: self._limited(lambda: self.index.remove_where(where)))
+
+    async def patch(self, key: str, fields: dict[str, Any]) -> Item:
+        """Set fields of an item's metadata, durably, and return the item."""
+        if not await self.write(lambda: self.index.change_metadata([key], fields)):
+            raise Problem(404, f"there is no item with the key {key[:80]!r}: nothing was changed")
+        return await self.item(key)
+
+    def _limited(self, job: Callable[[], T]) -> T:
+        with time_limit(self.limits.max_seconds / 2):
+            return job()
+
     async def store(
         self, key: str, code: bytes, metadata: dict[str, Any] | None, image: EncodedImage | None = None
     ) -> bool:
@@ -213,10 +261,14 @@ class Service:
             raise Problem(
                 422, f"k={options.k}: at most {self.limits.max_k} matches are returned; filter, or ask for fewer"
             )
-        if options.where is not None and (count := count_values(options.where)) > _MAX_VALUES:
+        self._check_where(options.where)
+
+    def _check_where(self, where: dict[str, Any] | None) -> None:
+        if where is None:
+            return
+        if (count := count_values(where)) > _MAX_VALUES:
             raise Problem(422, f"filter holds {count:,} values: give at most {_MAX_VALUES:,}")
-        if options.where is not None:
-            check_filter(options.where)
+        check_filter(where)
 
     async def close(self) -> None:
         """Finish what was accepted, then close the index and the model."""

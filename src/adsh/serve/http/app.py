@@ -29,7 +29,7 @@ from ..middleware.logs import ROUTE, RequestLog, Write
 from ..middleware.refusals import PacedRefusals
 from ..middleware.responses import problem_body
 from ..middleware.security import SECURITY_HEADERS, Guard
-from . import api_page, info, item_routes, search_routes
+from . import api_page, collection_routes, info, item_routes, search_routes
 from .bodies import errors
 from .fast_search import FastSearch
 from .schemas import CODE_PATTERN, EXAMPLE_CODE, Reloaded
@@ -79,7 +79,10 @@ def create_app(
     _add_health_routes(app, service)
     if reloader is not None:
         _add_reload_route(app, service, reloader)
-    routers = search_routes.routes(service), item_routes.routes(service), info.routes(service, token=bool(token))
+    routers = (
+        *(module.routes(service) for module in (search_routes, collection_routes, item_routes)),
+        info.routes(service, token=bool(token)),
+    )
     for router in routers:
         app.include_router(router)
     _add_api_description(app, service.index.bits, token)
@@ -92,7 +95,7 @@ def create_app(
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(cors),
-            allow_methods=["GET", "POST", "PUT", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "X-Request-ID"],
             expose_headers=["X-Request-ID", "Retry-After"],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
@@ -9,6 +10,7 @@ import orjson
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
+from ...index import Item
 from ..engine.answers import metadata_json
 from ..engine.image_root import read_image
 from ..engine.images import EncodedImage
@@ -18,7 +20,7 @@ from ..engine.service import Service
 from . import schemas
 from .bodies import ERRORS, FORM, JSON, NOT_FOUND, content_type, describe_body, json_field, read_form, read_json
 from .item_batch import read_batch
-from .schemas import EXAMPLE_CODE, ItemRequest, ItemsRequest, parse_fields, parse_json
+from .schemas import EXAMPLE_CODE, ItemRequest, ItemsRequest, PatchRequest, parse_fields, parse_json
 
 _IMAGE = b"/image"
 _ITEM_PATH = "/items/{key:anything}"
@@ -56,6 +58,7 @@ def routes(service: Service) -> APIRouter:
     """Return the routes of items."""
     router = APIRouter(prefix="/v1", responses=ERRORS, tags=["items"], dependencies=[Depends(_check_path)])
     _add_batch_route(router, service)
+    _add_patch_route(router, service)
     _add_read_routes(router, service)
     _add_write_routes(router, service)
     return router
@@ -115,10 +118,32 @@ def _add_write_routes(router: APIRouter, service: Service) -> None:
         return Response(status_code=204)
 
 
+def _add_patch_route(router: APIRouter, service: Service) -> None:
+    @router.patch(
+        _ITEM_PATH,
+        response_model=schemas.Item,
+        responses=NOT_FOUND,
+        openapi_extra=describe_body(PatchRequest, {"a class": {"metadata": {"class": "lynx", "seen": None}}}),
+    )
+    async def patch_item(key: str, request: Request) -> Response:
+        """Set fields of an item's metadata; its code stays. Durable when answered."""
+        content_type(request, JSON)
+        patch = parse_json(PatchRequest, await read_json(request))
+        return item_response(await service.patch(key, patch.metadata))
+
+
 async def _item_answer(service: Service, key: str) -> Response:
-    item = await service.item(key)
-    answer = {"key": item.key, "code": item.code.hex(), "metadata": metadata_json(item.metadata)}
-    return Response(orjson.dumps(answer), media_type=JSON)
+    return item_response(await service.item(key))
+
+
+def item_response(item: Item) -> Response:
+    """Return an item as the answer of a request."""
+    return Response(orjson.dumps(item_values(item)), media_type=JSON)
+
+
+def item_values(item: Item) -> dict[str, Any]:
+    """Return an item for an answer, without paths."""
+    return {"key": item.key, "code": item.code.hex(), "metadata": metadata_json(item.metadata)}
 
 
 async def _image_answer(service: Service, key: str) -> Response:

@@ -28,6 +28,7 @@ Metadata = Annotated[
     dict[str, Any] | None, Field(description="Any JSON object to keep with an item.", examples=[{"class": "cat"}])
 ]
 
+MOST_QUERIES = 256  # of one request
 _NUMBERS = ("k", "radius")
 _INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _ADVICE = {  # what is expected of a field, and what to do
@@ -40,6 +41,7 @@ _ADVICE = {  # what is expected of a field, and what to do
     "code": "expected hexadecimal digits: give the code as /v1/encode returns it",
     "key": f"expected a text of 1 to {LONGEST_KEY:,} characters: give an item's key",
     "metadata": 'expected an object: give one, such as {"class": "cat"}, or leave it out',
+    "queries": f"expected a list of 1 to {MOST_QUERIES} queries: give each its code or key",
     "items": "expected a list of items, at least one: give each its key and code",
 }
 
@@ -56,7 +58,7 @@ class SearchFields(_Request):
     filter: dict[str, Any] | None = Field(
         None,
         description='Conditions on metadata: {"class": "cat"}, {"year": {"ge": 2000}}; also eq, ne, in, not_in, lt, '
-        "le, gt, and all for a list of them.",
+        'le, gt, and all for a list of them. {"$or": [{…}, {…}]} for filters of which one must be met.',
         examples=[{"class": "cat"}],
     )
     ranking: Literal["hamming", "asymmetric"] = Field(
@@ -93,6 +95,26 @@ class SearchRequest(SearchFields):
     def options(self) -> SearchOptions:
         """Return the options as the library takes them, which refuses those that exclude each other."""
         return replace(super().options(), include_self=self.include_self)
+
+
+class BatchQuery(_Request):
+    """One query of several."""
+
+    code: HexCode | None = None
+    key: Key | None = None
+
+    @model_validator(mode="after")
+    def _code_or_key(self) -> BatchQuery:
+        if (self.code is None) == (self.key is None):
+            raise ValueError("give each query either code or key")
+        return self
+
+
+class BatchRequest(SearchFields):
+    """Searches by codes or keys, with the same options."""
+
+    queries: Annotated[list[BatchQuery], FailFast()] = Field(min_length=1, max_length=MOST_QUERIES)
+    include_self: bool = Field(True, description="Whether items of `key` may be among their own matches.")
 
 
 class Match(BaseModel):
@@ -143,6 +165,38 @@ class SearchAnswer(BaseModel):
     matches: list[Match]
 
 
+class BatchAnswer(BaseModel):
+    """The answers of several searches, in the order of the queries."""
+
+    answers: list[SearchAnswer]
+
+
+class FilterRequest(_Request):
+    """Conditions on metadata."""
+
+    filter: dict[str, Any] = Field(description="As for a search.", examples=[{"class": "cat"}])
+
+
+class Count(BaseModel):
+    """How many items meet the conditions."""
+
+    items: int
+
+
+class Removed(BaseModel):
+    """How many items were removed."""
+
+    removed: int
+
+
+class PatchRequest(_Request):
+    """Fields of an item's metadata."""
+
+    metadata: dict[str, Any] = Field(
+        description="Values to set; null removes a field. Others stay.", examples=[{"class": "lynx", "seen": None}]
+    )
+
+
 class EncodeAnswer(BaseModel):
     """The code of an image."""
 
@@ -176,6 +230,13 @@ class Item(BaseModel):
     key: Key
     code: HexCode
     metadata: Metadata
+
+
+class ItemPage(BaseModel):
+    """Some items."""
+
+    items: list[Item]
+    cursor: str | None = Field(description="What to send for the next page; null after the last one.")
 
 
 class Stored(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -10,7 +11,17 @@ from fastapi import APIRouter, Request, Response
 from ..engine.problems import Problem
 from ..engine.service import Service
 from .bodies import ERRORS, FORM, JSON, NOT_FOUND, content_type, describe_body, json_field, read_form, read_json
-from .schemas import EXAMPLE_CODE, EncodeAnswer, SearchAnswer, SearchFields, SearchRequest, parse_fields, parse_json
+from .schemas import (
+    EXAMPLE_CODE,
+    BatchAnswer,
+    BatchRequest,
+    EncodeAnswer,
+    SearchAnswer,
+    SearchFields,
+    SearchRequest,
+    parse_fields,
+    parse_json,
+)
 
 _EXAMPLES = {
     "by code": {"code": EXAMPLE_CODE, "k": 10},
@@ -18,6 +29,7 @@ _EXAMPLES = {
     "others like an item": {"key": "cat/1.jpg", "include_self": False},
     "within a radius": {"code": EXAMPLE_CODE, "k": 100, "radius": 3},
 }
+_BATCHES = {"two": {"queries": [{"code": EXAMPLE_CODE}, {"key": "cat/1.jpg"}], "k": 5}}
 _FIELDS = {
     "k": {"type": "integer", "minimum": 1, "default": 10, "description": "How many matches at most."},
     "radius": {"type": "integer", "minimum": 0, "description": "Only items within this Hamming distance."},
@@ -61,6 +73,20 @@ def routes(service: Service) -> APIRouter:
             fields = parse_fields(SearchFields, {**form.fields, "filter": conditions})
             answer = await service.search_by_image(form.image, fields.options())
         return Response(answer, media_type=JSON)
+
+    @router.post(
+        "/search/batch",
+        response_model=BatchAnswer,
+        responses={**NOT_FOUND, **_answer_example({"answers": [found]})},
+        openapi_extra=describe_body(BatchRequest, _BATCHES),
+    )
+    async def search_batch(request: Request) -> Response:
+        """Search for several codes or items at once. All are answered, in their order, or none."""
+        content_type(request, JSON)
+        batch = parse_json(BatchRequest, await read_json(request))
+        queries = [(query.code, query.key) for query in batch.queries]
+        options = replace(batch.options(), include_self=batch.include_self)
+        return Response(await service.search_many(queries, options), media_type=JSON)
 
     @router.post(
         "/encode",
