@@ -20,9 +20,10 @@ EXAMPLE = "adsh search photos.index cat.jpg -k 20 --html found.html"
 def command(
     location: Annotated[str, typer.Argument(metavar="INDEX", help="The index: a folder or a URL.")],
     images: Annotated[
-        list[str], typer.Argument(metavar="IMAGE…", help="Query images; for a model on features, .npy files.")
+        list[str],
+        typer.Argument(metavar="IMAGE…", help="Query images; for a model on features, .npy files; or a .parquet."),
     ],
-    k: Annotated[int, typer.Option("-k", help="Number of matches for each query.")] = 10,
+    k: Annotated[int, typer.Option("-k", "--k", "--top-k", help="Number of matches for each query.")] = 10,
     radius: Annotated[int | None, typer.Option(help="Only items within this Hamming distance.")] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only items with this metadata; also < <= > >= !=.")
@@ -40,6 +41,9 @@ def command(
     model: Annotated[
         Path | None, typer.Option(help="The model's folder.  [default: the one stored in the index]")
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Also write the matches to this .parquet file.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the images to this file.")] = None,
     device: Device = None,
     json: Json = False,
@@ -48,6 +52,7 @@ def command(
 
     The model encodes each query, and the index returns the nearest items with their distance in bits.
     """
+    from ..data.frames import check_parquet, matches_table, save_parquet
     from ..index.locate import open_existing
     from ..search.index_model import load_model_of
     from ..search.page import write_page
@@ -59,6 +64,8 @@ def command(
     options = SearchOptions(k, radius, parse_conditions(where or []), ranking, rerank)
     if html is not None:
         check_parent(html)
+    if out is not None:
+        check_parquet(out)
     queries = open_queries(images)
     with open_existing(location) as index:
         loaded = load_model_of(index, model, device)
@@ -73,6 +80,8 @@ def command(
         }
         if html is not None:
             write_page(html, shown(location), queries, found, index.bits, nearest)
+    if out is not None:
+        save_parquet(matches_table(found, queries.keys[:]), out)
     answers: list[dict[str, Any]] = [
         {
             "query": key,
@@ -84,7 +93,7 @@ def command(
         for row, (key, matches) in enumerate(zip(queries.keys[: len(queries)], found, strict=True))
     ]
     if json:
-        page = {"html": str(html)} if html is not None else {}
+        page = {name: str(path) for name, path in (("html", html), ("out", out)) if path is not None}
         as_json({"index": shown(location), "seconds": round(seconds, 4), "queries": answers, **page})
         return
     for answer in answers:
@@ -97,6 +106,8 @@ def command(
             table(("", "distance", "key", "class"), rows)
     if html is not None:
         print(f"page  {html}")
+    if out is not None:
+        print(f"matches  {out}")
 
 
 def _check_order(location: str, images: list[str]) -> None:
