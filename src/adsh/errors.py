@@ -1,12 +1,17 @@
 """The errors of this package. A message says what was given, what was expected, and what to do."""
 
-EXIT_MISTAKE = 2  # exit statuses of the command line: the user can mend it,
+from typing import ClassVar
+
+EXIT_FAILURE = 1  # exit statuses of the command line: it is not the user's,
+EXIT_MISTAKE = 2  # the user can mend it,
 EXIT_PEER_LOST = 3  # the process ended because another one of its run did,
 EXIT_STOPPED = 130  # and Ctrl-C, or a request to stop
 
 
 class AdshError(Exception):
     """The root of this package's errors: catch it to catch them all. Its message is one line, whatever it quotes."""
+
+    exit_status: ClassVar[int] = EXIT_MISTAKE  # of the command line
 
     def __str__(self) -> str:
         return " ".join(super().__str__().splitlines())
@@ -31,6 +36,8 @@ class PeerLostError(TrainingError):
 class ExportError(AdshError, RuntimeError):
     """An exported model gives other codes than the model itself."""
 
+    exit_status = EXIT_FAILURE
+
 
 class FolderError(AdshError, OSError):
     """A folder, such as that of a model or a report, cannot be read or written."""
@@ -39,6 +46,8 @@ class FolderError(AdshError, OSError):
 class BusyError(AdshError, TimeoutError):
     """Another process was writing to an index for longer than the timeout."""
 
+    exit_status = EXIT_FAILURE
+
 
 class SearchTimeoutError(BusyError):
     """A search took longer than its time limit."""
@@ -46,6 +55,8 @@ class SearchTimeoutError(BusyError):
 
 class ServerError(AdshError, ConnectionError):
     """A database or cluster cannot be reached, or lacks or refuses what is needed."""
+
+    exit_status = EXIT_FAILURE
 
 
 class MissingExtraError(AdshError, ImportError):

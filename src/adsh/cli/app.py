@@ -1,7 +1,8 @@
 """The entry point: all commands, and one line for every error.
 
-Exit status: 0; 2 with one line for a known error, most of which the user can correct; 3 for a process that ends because
-another one of its run did; 130 after Ctrl-C or a request to stop; 1 with a traceback for anything else, a bug.
+Exit status: 0; 2 with one line for an error that the user can correct; 1 with one line for another, such as a server
+that cannot be reached or a full disk, and with a traceback for a bug; 3 for a process that ends because another one of
+its run did; 130 after Ctrl-C or a request to stop.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
-from ..errors import EXIT_MISTAKE, EXIT_PEER_LOST, EXIT_STOPPED, AdshError, AdshWarning, PeerLostError, first_line
+from ..errors import (
+    EXIT_FAILURE,
+    EXIT_MISTAKE,
+    EXIT_PEER_LOST,
+    EXIT_STOPPED,
+    AdshError,
+    AdshWarning,
+    PeerLostError,
+    first_line,
+)
 from ..train.launch import parent_reports
 from ..utils.progress import say
 from ..utils.urls import is_address, secrets_of, without_secrets
@@ -39,6 +49,8 @@ from . import (
     update,
 )
 from .show import Stopped
+
+COMPLETE = "_ADSH_COMPLETE"  # what a shell sets to be told completions
 
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this typer keeps click
 
@@ -71,7 +83,6 @@ class _Ordered(TyperGroup):
 app = typer.Typer(
     name="adsh",
     cls=_Ordered,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich alone would take the time that help may take
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -85,7 +96,7 @@ app.add_typer(index_items.GROUP)
 @app.callback(invoke_without_command=True, epilog="Start here:  adsh demo")
 def adsh(
     context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    version: bool = typer.Option(False, "--version", "-V", help="Print the version and exit."),
 ) -> None:
     """Learn short binary codes for labelled images, and search millions of them from a few bytes each."""
     if version:
@@ -106,7 +117,10 @@ def main() -> NoReturn:
         status = EXIT_STOPPED
     except UsageProblem as problem:
         status = _usage(problem)
-    except (BrokenPipeError, SystemExit):  # the reader of a pipe was closed; typer exits by itself then
+    except (BrokenPipeError, SystemExit) as stop:  # the reader of a pipe was closed; typer exits by itself then
+        if COMPLETE in os.environ:  # what a shell completes was printed
+            sys.stdout.flush()
+            sys.exit(stop.code if isinstance(stop, SystemExit) else 0)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
     except PeerLostError as problem:
@@ -123,10 +137,10 @@ def main() -> NoReturn:
         status = EXIT_MISTAKE
     except (AdshError, OSError) as problem:
         _say(first_line(problem))
-        status = EXIT_MISTAKE
+        status = problem.exit_status if isinstance(problem, AdshError) else EXIT_FAILURE
     except MemoryError as problem:
         _say(f"there is not enough memory ({first_line(problem)}): give fewer or smaller items")
-        status = EXIT_MISTAKE
+        status = EXIT_FAILURE
     except UnicodeError as problem:
         _say(f"a name holds bytes that are not text ({first_line(problem)}): rename the file or folder")
         status = EXIT_MISTAKE

@@ -15,7 +15,7 @@ EXAMPLE = "adsh compare digits-12bits/report digits-24bits/report --out comparis
 
 def command(
     reports: Annotated[list[Path], typer.Argument(help="Two or more folders of reports.")],
-    out: Annotated[Path, typer.Option(help="The folder for the comparison.")] = Path("comparison"),
+    out: Annotated[Path, typer.Option("-o", "--out", help="The folder for the comparison.")] = Path("comparison"),
     title: Annotated[str | None, typer.Option(help="Its title.")] = None,
     json: Json = False,
 ) -> None:

@@ -17,7 +17,9 @@ EXAMPLE = "adsh demo --out demo"
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="The folder for the report and the model.")] = Path("adsh-demo"),
+    out: Annotated[Path, typer.Option("-o", "--out", help="The folder for the report and the model.")] = Path(
+        "adsh-demo"
+    ),
     bits: Annotated[int, typer.Option(help="Code length.")] = 24,
     seed: Annotated[int, typer.Option(help="The seed of training.")] = 0,
     json: Json = False,

@@ -11,7 +11,7 @@ import typer
 
 from ..errors import InputError
 from ..utils.progress import ProgressLine
-from ..utils.urls import is_address, shown
+from ..utils.urls import shown
 from .flags import Device, Json, Labels, Model, Root, SkipBad, Source, Workers
 from .show import as_json, facts, line, list_unreadable
 
@@ -27,8 +27,10 @@ def command(
     out: Annotated[
         str | None,
         typer.Option(
-            help="codes.npz (codes, keys, bits) or codes.npy (codes alone); with Ray, a folder or URL.  "
-            "[default: codes.npz; with Ray, codes]"
+            "-o",
+            "--out",
+            help="codes.npz (codes, keys, bits), codes.npy (codes alone) or codes.parquet; with Ray, a folder or URL.  "
+            "[default: codes.npz; with Ray, codes]",
         ),
     ] = None,
     root: Root = None,
@@ -77,8 +79,6 @@ def command(
     if engine == "local":
         if runtime != "torch":
             raise InputError(f"--runtime {runtime} goes with --engine ray")
-        if is_address(source) or source.endswith(".parquet"):
-            raise InputError(f"{shown(source)} can be read with --engine ray: give that, and a folder as --out")
         _encode_locally(model, source, Path(out or "codes.npz"), root, labels, bool(skip_bad), workers, device, json)
         return
     from ..cluster.partitions import partition_source

@@ -20,7 +20,9 @@ _SHOWN = 3  # confusions on the screen
 def command(
     model: Model,
     data: Annotated[str | None, typer.Option(help="A source.  [default: the one it was trained on]")] = None,
-    out: Annotated[Path | None, typer.Option(help="The report's folder.  [default: MODEL/report]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The report's folder.  [default: MODEL/report]")
+    ] = None,
     protocol: Annotated[str | None, typer.Option(help="Draw this split.  [default: that of the run]")] = None,
     split_seed: Annotated[int | None, typer.Option(help="The seed of the split.")] = None,
     root: Root = None,

@@ -16,7 +16,7 @@ EXAMPLE = "adsh export photos-48bits --format onnx --out photos-onnx"
 def command(
     model: Model,
     format: Annotated[str, typer.Option(help="The format: onnx.")] = "onnx",
-    out: Annotated[Path | None, typer.Option(help="The folder to write.  [default: MODEL-onnx]")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="The folder to write.  [default: MODEL-onnx]")] = None,
     json: Json = False,
 ) -> None:
     """Export a model to ONNX, for use without torch.

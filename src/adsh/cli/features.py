@@ -17,7 +17,9 @@ EXAMPLE = "adsh features photos/ --network efficientnet_lite0 --out photos.npy"
 def command(
     source: Source,
     network: Annotated[str | None, typer.Option(help="The network.  [default: efficientnet_lite0]")] = None,
-    out: Annotated[Path, typer.Option(help="The file of features, (n, d) float32.")] = Path("features.npy"),
+    out: Annotated[Path, typer.Option("-o", "--out", help="The file of features, (n, d) float32.")] = Path(
+        "features.npy"
+    ),
     weights: Annotated[
         str | None, typer.Option(help="pretrained, the path of a weight file, or none.  [default: the network's]")
     ] = None,

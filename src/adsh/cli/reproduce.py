@@ -31,7 +31,9 @@ def command(
     dataset: Annotated[
         str, typer.Option(help="The data set: cifar10, nuswide, coco17, digits, a folder, …")
     ] = "cifar10",
-    out: Annotated[Path | None, typer.Option(help="The output folder.  [default: results/DATASET]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The output folder.  [default: results/DATASET]")
+    ] = None,
     bits: Annotated[
         list[int] | None, typer.Option(help="A code length; repeat for several.  [default: 12 24 32 48]")
     ] = None,

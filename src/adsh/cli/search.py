@@ -20,9 +20,10 @@ EXAMPLE = "adsh search photos.index cat.jpg -k 20 --html found.html"
 def command(
     location: Annotated[str, typer.Argument(metavar="INDEX", help="The index: a folder or a URL.")],
     images: Annotated[
-        list[str], typer.Argument(metavar="IMAGE…", help="Query images; for a model on features, .npy files.")
+        list[str],
+        typer.Argument(metavar="IMAGE…", help="Query images; for a model on features, .npy files; or a .parquet."),
     ],
-    k: Annotated[int, typer.Option("-k", help="Number of matches for each query.")] = 10,
+    k: Annotated[int, typer.Option("-k", "--k", "--top-k", help="Number of matches for each query.")] = 10,
     radius: Annotated[int | None, typer.Option(help="Only items within this Hamming distance.")] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only items with this metadata; also < <= > >= !=.")
@@ -44,6 +45,9 @@ def command(
         bool,
         typer.Option("--unknown", help="Of the images or folders, list those that look like nothing known, grouped."),
     ] = False,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Also write the matches to this .parquet file.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the images to this file.")] = None,
     device: Device = None,
     json: Json = False,
@@ -52,6 +56,7 @@ def command(
 
     The model encodes each query, and the index returns the nearest items with their distance in bits.
     """
+    from ..data.frames import check_parquet, matches_table, save_parquet
     from ..index.locate import open_existing
     from ..search.index_model import load_model_of
     from ..search.page import write_page
@@ -63,7 +68,11 @@ def command(
     options = SearchOptions(k, radius, parse_conditions(where or []), ranking, rerank)
     if html is not None:
         check_parent(html)
+    if out is not None:
+        check_parquet(out)
     if unknown:
+        if out is not None:
+            raise InputError("--out writes the matches of queries, and --unknown has none: use --json or --html")
         _list_unknown(location, images, model, device, html, json)
         return
     queries = open_queries(images)
@@ -80,6 +89,8 @@ def command(
         }
         if html is not None:
             write_page(html, shown(location), queries, found, index.bits, nearest)
+    if out is not None:
+        save_parquet(matches_table(found, queries.keys[:]), out)
     answers: list[dict[str, Any]] = [
         {
             "query": key,
@@ -92,7 +103,7 @@ def command(
         for row, (key, matches) in enumerate(zip(queries.keys[: len(queries)], found, strict=True))
     ]
     if json:
-        page = {"html": str(html)} if html is not None else {}
+        page = {name: str(path) for name, path in (("html", html), ("out", out)) if path is not None}
         as_json({"index": shown(location), "seconds": round(seconds, 4), "queries": answers, **page})
         return
     for answer in answers:
@@ -105,6 +116,8 @@ def command(
             table(("", "distance", "key", "class"), rows)
     if html is not None:
         print(f"page  {html}")
+    if out is not None:
+        print(f"matches  {out}")
 
 
 def _check_order(location: str, images: list[str]) -> None:

@@ -126,7 +126,9 @@ def command(
     config: Annotated[
         Path | None, typer.Option(help="A TOML file of a run, such as run.toml of a model; flags take precedence.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The folder for the model.  [default: SOURCE-BITSbits]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The folder for the model.  [default: SOURCE-BITSbits]")
+    ] = None,
     report: Annotated[
         bool | None, typer.Option(help="Evaluate the model and write OUT/report.  [default: for images in files]")
     ] = None,

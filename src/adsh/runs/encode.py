@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..data import Dataset
+from ..data.frames import codes_table, write_parquet
 from ..data.match_input import resize_for_model
 from ..errors import InputError
 from ..hamming.bits import bytes_for
@@ -22,8 +23,11 @@ _BLOCK = 4096  # items between two reports
 
 def check_out(path: Path) -> None:
     """Raise where codes could not be written to this path."""
-    if path.suffix not in (".npz", ".npy"):
-        raise InputError(f"--out {path}: give a name that ends in .npz (codes, keys and bits) or .npy (codes alone)")
+    if path.suffix not in (".npz", ".npy", ".parquet"):
+        raise InputError(
+            f"--out {path}: give a name that ends in .npz (codes, keys and bits), .npy (codes alone) or .parquet (keys "
+            "and codes)"
+        )
     check_parent(path)
 
 
@@ -60,7 +64,7 @@ def encode(model: HashModel, dataset: Dataset, path: Path, *, on_done: Callable[
     Args:
         model: The model.
         dataset: Items as the model takes them: see `items_for`.
-        path: codes.npz (codes, keys and bits) or codes.npy (codes alone).
+        path: codes.npz (codes, keys and bits), codes.npy (codes alone) or codes.parquet (keys and codes).
         on_done: Called with the number of items done.
 
     Returns:
@@ -74,7 +78,9 @@ def encode(model: HashModel, dataset: Dataset, path: Path, *, on_done: Callable[
         if on_done:
             on_done(int(indices[-1]) + 1)
     with replacing_file(path) as file:
-        if path.suffix == ".npy":
+        if path.suffix == ".parquet":
+            write_parquet(codes_table(codes, list(dataset.keys[:]), model.bits), file)
+        elif path.suffix == ".npy":
             np.save(file, codes, allow_pickle=False)
         else:
             np.savez(file, codes=codes, keys=np.array(dataset.keys[:]), bits=np.array(model.bits))

@@ -12,6 +12,8 @@ import numpy as np
 from ..data import ArrayDataset, Dataset
 from ..data.images.files import ImageFiles
 from ..data.npz import load_npy
+from ..data.tables import SUFFIXES as TABLES
+from ..data.tables import open_table_file
 from ..errors import FolderError, InputError
 from ..index.filters import OR
 
@@ -22,11 +24,13 @@ _CONDITION = re.compile(r"^\s*([^=<>!]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$", re.DO
 
 
 def open_queries(paths: list[str]) -> Dataset:
-    """Open the images at these paths or, for .npy files, every row of features."""
+    """Open the images at these paths or, for .npy files, every row of features; or the rows of one table file."""
     for path in paths:
         if not Path(path).is_file():
             state = "is a folder" if Path(path).is_dir() else "does not exist"
             raise InputError(f"{path} {state}: give images, or .npy files of features")
+    if len(paths) == 1 and Path(paths[0]).suffix.lower() in TABLES:
+        return open_table_file(paths[0])
     arrays = [path for path in paths if Path(path).suffix == ".npy"]
     if not arrays:
         return ImageFiles(Path(), paths, None, name="the queries")

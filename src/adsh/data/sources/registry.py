@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import FolderError, InputError
+from ...utils.urls import is_address
 from ..arrays import open_arrays
 from ..dataset import Dataset
+from ..tables import SUFFIXES as TABLES
+from ..tables import open_table_file
 from . import manifest
 from .caltech101 import is_caltech101, open_caltech101
 from .cifar10 import is_cifar10, open_cifar10
@@ -19,6 +22,8 @@ from .digits import open_digits
 from .folder import open_folder
 from .list_file import open_list
 from .nuswide import open_nuswide
+from .remote import open_address
+from .shards import is_shards, open_shards
 from .synthetic import open_synthetic
 
 ROOT = "ADSH_DATA"  # the environment variable for the folder of the named sources
@@ -39,7 +44,10 @@ _RECOGNISED: tuple[tuple[Callable[[Path], bool], Callable[[Path], Dataset]], ...
     (is_cub200, open_cub200),
 )  # by what their folders hold
 NAMED = ("digits", *_ROOTED, "synthetic")
-_PATHS = "a folder with a sub-folder a class, a .csv, .tsv, .jsonl or .txt list, a .npy or .npz, or CIFAR-10's .tar.gz"
+_PATHS = (
+    "a folder with a sub-folder a class, a .csv, .tsv, .jsonl or .txt list, a .npy or .npz, a .parquet, a WebDataset "
+    ".tar, an address such as s3://, or CIFAR-10's .tar.gz"
+)
 
 
 def open_source(source: str | Path, *, root: str | Path | None = None, labels: str | Path | None = None) -> Dataset:
@@ -66,22 +74,42 @@ def open_source(source: str | Path, *, root: str | Path | None = None, labels: s
         return open_digits()
     if name == "synthetic":
         return open_synthetic()
+    if is_address(name):
+        return open_address(name)
     if name in _ROOTED:
         return _ROOTED[name](source_root(name, at))
     if suffix in (".npy", ".npz"):
         return open_arrays(path, None if labels is None else Path(labels))
+    return _open_path(path, at)
+
+
+def _open_path(path: Path, root: Path | None) -> Dataset:
+    """Open a list, a table, shards, a folder, or an archive.
+
+    Args:
+        path: where it is.
+        root: what the paths in a list or a table are relative to.
+
+    Returns:
+        The dataset.
+    """
+    suffix = path.suffix.lower()
     if suffix in manifest.SUFFIXES:
-        return manifest.open_manifest(path, at)
+        return manifest.open_manifest(path, root)
+    if is_shards(str(path)):
+        return open_shards(str(path))
     if not path.exists():
-        raise InputError(f"{name!r} is neither a source nor a path: give one of {', '.join(NAMED)}, or {_PATHS}")
+        raise InputError(f"{str(path)!r} is neither a source nor a path: give one of {', '.join(NAMED)}, or {_PATHS}")
     for is_its_folder, open_it in _RECOGNISED:
         if is_its_folder(path):
             return open_it(path)
     if suffix == ".txt":
-        return open_list(path, at)
+        return open_list(path, root)
+    if suffix in TABLES:
+        return open_table_file(str(path), root)
     if path.is_dir():
         return open_folder(path)
-    raise InputError(f"{name!r} is a file of an unknown kind: give {_PATHS}")
+    raise InputError(f"{str(path)!r} is a file of an unknown kind: give {_PATHS}")
 
 
 def source_root(name: str, root: Path | None = None) -> Path:
