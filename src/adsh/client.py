@@ -313,7 +313,7 @@ def _awaited(
     async def call(self: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(lambda client: method(client, *args, **kwargs))
 
-    return call
+    return call  # type: ignore[return-value]  # mypy sees the wrapped signature
 
 
 class AsyncClient:

@@ -92,7 +92,8 @@ def follow(
 ) -> None:
     """Bring an index up to an updated model.
 
-    `adsh update` does so for the index in the model's folder. Items that the update left alone are not touched. An interrupted command continues when it is repeated.
+    `adsh update` does so for the index in the model's folder. Items that the update left alone are not touched. An
+    interrupted command continues when it is repeated.
     """
     from ..index.locate import open_existing
     from ..runs.follow_index import follow as follow_index
@@ -120,7 +121,8 @@ def recode(
 ) -> None:
     """Encode items of an earlier network again.
 
-    After an update of the model, these are items without a label that the model knows. An interrupted command continues when it is repeated.
+    After an update of the model, these are items without a label that the model knows. An interrupted command
+    continues when it is repeated.
     """
     from ..index.locate import open_existing
     from ..search.index_model import load_model_of

@@ -64,9 +64,10 @@ def command(
 ) -> None:
     """Add items and classes to a trained model, or correct labels.
 
-    Nothing is trained anew. Codes of items whose labels do not change stay as they are, bit for bit, so an index of them does too; the network
-    goes on from its weights. The model's folder is replaced whole or not at all. To remember the classes it has, the
-    network sees the items it was trained on where they are still there, and else the few that were kept with the model.
+    Nothing is trained anew. Codes of items whose labels do not change stay as they are, bit for bit, so an index of
+    them does too; the network goes on from its weights. The model's folder is replaced whole or not at all. To remember
+    the classes it has, the network sees the items it was trained on where they are still there, and else the few that
+    were kept with the model.
     """
     from ..runs.follow_index import follow_run
     from ..runs.update import UpdateSettings, finish, update_run
