@@ -13,10 +13,11 @@ import typer
 from ..utils.progress import ProgressLine
 from ..utils.urls import shown
 from .flags import Device, Json
-from .index import Location, Where, app
+from .index import Location, Where
+from .index_corrections import GROUP as app
 from .show import Stopped, as_json, facts, line, list_some
 
-GROUP = app  # with the commands of `index` and of this file
+GROUP = app  # with the commands of `index`, of this file and of those that it imports
 
 if TYPE_CHECKING:
     from ..runs.follow_index import FollowResult
@@ -92,7 +93,8 @@ def follow(
 ) -> None:
     """Bring an index up to an updated model.
 
-    `adsh update` does so for the index in the model's folder. Items that the update left alone are not touched. An interrupted command continues when it is repeated.
+    `adsh update` does so for the index in the model's folder. Items that the update left alone are not touched. An
+    interrupted command continues when it is repeated.
     """
     from ..index.locate import open_existing
     from ..runs.follow_index import follow as follow_index
@@ -120,7 +122,8 @@ def recode(
 ) -> None:
     """Encode items of an earlier network again.
 
-    After an update of the model, these are items without a label that the model knows. An interrupted command continues when it is repeated.
+    After an update of the model, these are items without a label that the model knows. An interrupted command
+    continues when it is repeated.
     """
     from ..index.locate import open_existing
     from ..search.index_model import load_model_of
