@@ -41,7 +41,6 @@ def test_several_results_are_corrected_and_it_is_undone(visit, own, size, touch)
     page = open_page(visit, own, size, touch)
     search_like(page, "circle/1 é#1.png")
     boxes = page.get_by_role("checkbox", name="Correct ")
-    keys = [boxes.nth(at).get_attribute("aria-label").removeprefix("Correct ") for at in (0, 1)]
     for at in (0, 1):
         boxes.nth(at).check()
     bar = page.locator("#correct")
