@@ -165,8 +165,8 @@ def test_corrections_are_applied_at_once_and_learned_by_the_next_update(adsh, re
     (run.parent / "right.csv").write_text(f"key,label\n{first},c3\n{second},new kind\n")
     done = adsh("index", "corrections", "m", "--import", "right.csv", "--json")
     assert done.status == 0, done.err
-    [made] = done.json["corrections"]
-    assert [item["code_changed"] for item in made["items"]] == [True, False]
+    [created] = done.json["corrections"]
+    assert [item["code_changed"] for item in created["items"]] == [True, False]
     assert adsh("index", "corrections", "m", "--csv", "out.csv").status == 0
     assert (run.parent / "out.csv").read_text().split() == ["key,label", *f"{first},c3 {second},new kind".split()]
     said = adsh("update", "m", "--corrections", "--outer", 2, "--json").json

@@ -27,8 +27,12 @@ def index(place):
 
 def test_several_items_are_corrected_at_once_and_it_is_undone(index, place):
     before = index.get([f"k{n}" for n in range(5)])
-    made = Corrections(index, code_for).add({"k0": ["dog"], "k3": None, "k4": ["lynx"]}, "Kim")
-    assert (made.number, made.who, [item.code_changed for item in made.items]) == (1, "Kim", [True, False, False])
+    created = Corrections(index, code_for).add({"k0": ["dog"], "k3": None, "k4": ["lynx"]}, "Kim")
+    assert (created.number, created.who, [item.code_changed for item in created.items]) == (
+        1,
+        "Kim",
+        [True, False, False],
+    )
     now = index.get([f"k{n}" for n in range(5)])
     assert (now[0].metadata, now[0].code) == ({"class": "dog", "file": "0.jpg"}, CODES["dog"])
     assert (now[3].metadata, now[3].code) == (None, CODES["cat"])
@@ -36,7 +40,7 @@ def test_several_items_are_corrected_at_once_and_it_is_undone(index, place):
     assert now[1:3] == before[1:3]
     with adsh.open_index(place.location) as another:  # as after a restart
         [kept] = Corrections(another).open()
-        assert kept == made
+        assert kept == created
         undone = Corrections(another).undo(1)
     assert undone.state == "undone"
     assert index.get([f"k{n}" for n in range(5)]) == before

@@ -14,15 +14,15 @@ def test_items_are_corrected_listed_and_the_correction_undone(start):
         assert api.request(method, path, json=values).status_code == 401
     api.headers["Authorization"] = "Bearer t"
     before = [api.get(f"/v1/items/{key}").json() for key in KEYS]
-    made = api.post("/v1/corrections", json=body).json()
-    assert (made["number"], made["who"]) == (1, "Kim")
-    assert [item["before"] for item in made["items"]] == [["red"], ["red"]]
+    created = api.post("/v1/corrections", json=body).json()
+    assert (created["number"], created["who"]) == (1, "Kim")
+    assert [item["before"] for item in created["items"]] == [["red"], ["red"]]
     assert api.get(f"/v1/items/{KEYS[0]}").json()["metadata"]["class"] == "lynx"
     assert "class" not in api.get(f"/v1/items/{KEYS[1]}").json()["metadata"]
-    assert api.get("/v1/corrections").json() == {"corrections": [made]}
+    assert api.get("/v1/corrections").json() == {"corrections": [created]}
     found = api.post("/v1/search", json={"key": KEYS[0], "k": 1, "filter": {"class": "lynx"}}).json()
     assert [match["key"] for match in found["matches"]] == [KEYS[0]]
-    assert api.delete("/v1/corrections/1").json() == made
+    assert api.delete("/v1/corrections/1").json() == created
     assert [api.get(f"/v1/items/{key}").json() for key in KEYS] == before
     assert api.get("/v1/corrections").json() == {"corrections": []}
     assert api.delete("/v1/corrections/1").status_code == 422

@@ -229,5 +229,5 @@ def new_marks(changes: Sequence[tuple[int, ItemChange]], marks: Sequence[int | N
         changes: what becomes of the items.
         marks: of the items before.
     """
-    wanted = [mark if one.by_network is None else one.by_network for (_, one), mark in zip(changes, marks, strict=True)]
-    return [None if mark is False else mark for mark in wanted]
+    after = [mark if one.by_network is None else one.by_network for (_, one), mark in zip(changes, marks, strict=True)]
+    return [None if mark is False else mark for mark in after]
