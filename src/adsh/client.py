@@ -20,7 +20,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial, wraps
+from functools import partial, update_wrapper
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -309,11 +309,10 @@ def _awaited(
 ) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
     """Return a method of `Client` as one to be awaited."""
 
-    @wraps(method)
-    async def call(self: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def call(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(lambda client: method(client, *args, **kwargs))
 
-    return call  # type: ignore[return-value]  # mypy sees the wrapped signature
+    return update_wrapper(call, method)
 
 
 class AsyncClient:

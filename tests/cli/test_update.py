@@ -156,3 +156,24 @@ def test_what_cannot_be_updated_is_refused_in_one_line(adsh, refused, run):
     assert "has no items.npz" in refused("update", "m", "new.npz")
     assert adsh("train", "old.npz", "--bits", 8, "--method", "itq", "--out", "itq").status == 0
     assert "only those of adsh" in refused("update", "itq", "new.npz")
+
+
+def test_corrections_are_applied_at_once_and_learned_by_the_next_update(adsh, refused, run):
+    assert adsh("index", "build", "m/index", "--model", "m").status == 0
+    keys = list(RunItems.load(run).keys)
+    first, second = keys[0], keys[1]
+    (run.parent / "right.csv").write_text(f"key,label\n{first},c3\n{second},new kind\n")
+    done = adsh("index", "corrections", "m", "--import", "right.csv", "--json")
+    assert done.status == 0, done.err
+    [created] = done.json["corrections"]
+    assert [item["code_changed"] for item in created["items"]] == [True, False]
+    assert adsh("index", "corrections", "m", "--csv", "out.csv").status == 0
+    assert (run.parent / "out.csv").read_text().split() == ["key,label", *f"{first},c3 {second},new kind".split()]
+    said = adsh("update", "m", "--corrections", "--outer", 2, "--json").json
+    assert (said["changed_items"], said["new_classes"], said["changed_codes"]) == (2, ["new kind"], 0)
+    labels = dict(zip(RunItems.load(run).keys, library.load(run).database_labels_, strict=True))
+    assert (labels[first], labels[second]) == (("c3",), ("new kind",))
+    assert "no open corrections" in adsh("index", "corrections", "m").out
+    assert "has no open corrections" in refused("update", "m", "--corrections")
+    assert adsh("index", "corrections", "m", "--import", "right.csv").status == 0
+    assert adsh("index", "corrections", "m", "--undo", "2").out == "no open corrections\n"

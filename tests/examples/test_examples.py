@@ -23,6 +23,7 @@ SAID = {
     "embeddings": "a text was 128 bytes as a vector, and is 2 as a code",
     "multi_label": "tagged ['2', '5']: [['2', '5'],",
     "incremental": "600 of the first day are removed, 1,000 are left",
+    "changing_classes": "codes that changed: 0",
     "search_over_http": "the service ended with status 0",
 }
 

@@ -13,10 +13,11 @@ import typer
 from ..utils.progress import ProgressLine
 from ..utils.urls import shown
 from .flags import Device, Json
-from .index import Location, Where, app
+from .index import Location, Where
+from .index_corrections import GROUP as app
 from .show import Stopped, as_json, facts, line, list_some
 
-GROUP = app  # with the commands of `index` and of this file
+GROUP = app  # with the commands of `index`, of this file and of those that it imports
 
 if TYPE_CHECKING:
     from ..runs.follow_index import FollowResult

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..utils.progress import LINE_SECONDS, Progress
+from ..utils.progress import LINE_SECONDS, Progress, say
 from .flags import SOURCE_HELP, Device, Json, Labels, Root, Strict, Workers
 from .index_items import describe_following
 from .show import Stopped, as_json, facts, list_some
@@ -36,6 +36,9 @@ def command(
         list[str] | None,
         typer.Option(metavar="KEY", help="Remove an item; @FILE removes those that a file lists. Repeatable."),
     ] = None,
+    corrections: Annotated[
+        bool, typer.Option("--corrections", help="Learn the open corrections of the index: see adsh index corrections.")
+    ] = False,
     old: Annotated[
         str | None,
         typer.Option(
@@ -71,12 +74,17 @@ def command(
     """
     from ..runs.follow_index import follow_run
     from ..runs.update import UpdateSettings, finish, update_run
+    from ..runs.use_corrections import with_corrections
 
     settings = UpdateSettings.of(
         relabel, source=source, root=root, labels=labels, prefix=prefix, rename=rename or [], remove=remove or [],
         old=old, outer=outer, seed=seed, device=device, checkpoint_every=checkpoint_every, strict=strict,
         workers=workers,
     )  # fmt: skip
+    if corrections and not resume:
+        settings, others = with_corrections(settings, model, index)
+        if others:
+            say(f"note: {others:,} corrected items are not of the model's database: they stay corrected in the index")
     display = Progress(every=LINE_SECONDS)
     target = out or model
     how_to_resume = f"adsh update --resume {shlex.quote(str(model))}" + (

@@ -40,6 +40,9 @@ class Encoder(Protocol):
     def encode(self, images: Sequence[Image.Image]) -> Encoding:
         """Return the codes of images, the same as `adsh encode` writes for their files."""
 
+    def code_for(self, labels: Sequence[str]) -> bytes | None:
+        """Return the packed code of an item with these labels; None where the model has no code for them."""
+
     def close(self) -> None:
         """Free the model; nothing can be encoded afterwards."""
 

@@ -80,6 +80,10 @@ class OnnxEncoder:
             raise InputError("features hold NaN, infinity or a value beyond float32: clean or scale them")
         return self.encode_inputs(inputs)
 
+    def code_for(self, labels: Sequence[str]) -> bytes | None:
+        """Return None: an export has no codes of labels."""
+        return None
+
     def close(self) -> None:
         """Free the model; nothing can be encoded afterwards."""
         self._session = None

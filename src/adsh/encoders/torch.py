@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..hamming.bits import pack, unpack
 from ..models.adsh import load
 from ..models.fingerprint import identify
+from ..models.label_codes import code_of_labels
 from ..models.protocol import HashModel, familiarity_of
 from .base import Encoding
 
@@ -42,6 +43,10 @@ class TorchEncoder:
             return Encoding(pack(outputs), outputs, vectors, familiarity_of(self._model, items, vectors))
         codes = self._model.encode(items)
         return Encoding(codes, unpack(codes, self.bits).astype(np.float32), None)
+
+    def code_for(self, labels: Sequence[str]) -> bytes | None:
+        """Return the packed code of an item with these labels; None where the model does not know one of them."""
+        return code_of_labels(self._model, labels)
 
     def close(self) -> None:
         """Do nothing: the model holds no files open."""

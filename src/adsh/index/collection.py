@@ -22,7 +22,7 @@ class ItemChange(NamedTuple):
 
     metadata: Metadata
     code: bytes | None = None  # packed; None for the one it has
-    by_network: bool | None = None  # False: the code is not by a network any more; None: as it was
+    by_network: int | None = None  # False: the code is by no network any more; else as of `networks`; None: as it was
 
 
 class Page(NamedTuple):
@@ -143,9 +143,15 @@ class Collection(ABC):
         """Remove items, and return how many of the keys existed. Durable when it returns."""
         return self._remove(check_keys(keys))
 
-    def set_note(self, name: str, text: str) -> None:
-        """Store a short text with the index, such as the path of the model. Durable when it returns."""
-        self._set_fact(f"note:{name}", text.encode())
+    def set_note(self, name: str, text: str, *, overwrite: bool = True) -> None:
+        """Store a short text with the index, such as the path of the model. Durable when it returns.
+
+        Args:
+            name: of the note.
+            text: what it says.
+            overwrite: whether to replace a note of this name.
+        """
+        self._set_fact(f"note:{name}", text.encode(), overwrite=overwrite)
 
     def get_note(self, name: str) -> str | None:
         """Return the text that `set_note` stored under this name; None if there is none."""
@@ -223,4 +229,5 @@ def new_marks(changes: Sequence[tuple[int, ItemChange]], marks: Sequence[int | N
         changes: what becomes of the items.
         marks: of the items before.
     """
-    return [None if one.by_network is False else mark for (_, one), mark in zip(changes, marks, strict=True)]
+    after = [mark if one.by_network is None else one.by_network for (_, one), mark in zip(changes, marks, strict=True)]
+    return [None if mark is False else mark for mark in after]

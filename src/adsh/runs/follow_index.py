@@ -19,10 +19,12 @@ from ..errors import AdshError, InputError
 from ..index import Index, Item
 from ..index.collection import FOLLOWED, ItemChange
 from ..index.copy import copy
+from ..index.corrections import Corrections
+from ..index.item_labels import classes_of, with_classes
 from ..index.locate import MODEL, open_existing
-from ..labels import LabelSets
 from ..models.adsh import ADSH, load
 from ..models.fingerprint import identify
+from ..models.label_codes import code_of_labels
 from ..models.storage_format import INDEX
 from ..search.item_metadata import describe_item
 from ..search.recode import count_outdated
@@ -30,11 +32,11 @@ from ..utils.files import find_file
 from ..utils.progress import OnProgress
 from .database import RunItems
 from .run_dir import RunFolder
+from .update import requested
 from .update_inputs import Origin, origins_of
 from .update_record import UpdateRecord, renamed, updates_since
 
 _BLOCK = 512  # items of one durable change
-_CLASS = "class"  # the field that holds an item's labels
 
 
 @dataclass(frozen=True)
@@ -160,15 +162,12 @@ class _Following:
             marks: By key, what `Index.networks` says.
             item: The item.
         """
-        before = names = _classes(item)
+        before = names = classes_of(item.metadata)
         for rename in updates:
             names = renamed(names, rename)
         if names == before:
             return None
-        labels = {str(name): name for name in self._model.known_labels}
-        code = None
-        if marks[item.key] is None and names and labels.keys() >= set(names):
-            code = self._model.code_for(LabelSets([0], [[labels[name] for name in names]]))[0].tobytes()
+        code = code_of_labels(self._model, names) if marks[item.key] is None else None
         return ItemChange(with_classes(item.metadata, names), code)
 
     def _store_new(self, keys: list[str]) -> None:
@@ -203,19 +202,6 @@ class _Following:
             return None
 
 
-def with_classes(metadata: dict[str, Any] | None, names: list[str]) -> dict[str, Any]:
-    """Return an item's metadata with these labels as its class, as `describe_item` writes them."""
-    others = {name: value for name, value in (metadata or {}).items() if name != _CLASS}
-    return others | ({_CLASS: names[0] if len(names) == 1 else names} if names else {})
-
-
-def _classes(item: Item) -> list[str]:
-    """Return the labels that an item's metadata names."""
-    found = (item.metadata or {}).get(_CLASS)
-    values = found if isinstance(found, list) else [found]
-    return [value for value in values if isinstance(value, str)]
-
-
 def follow_run(
     before: Path, out: Path, location: str | None, model: ADSH | None, on_done: OnProgress | None
 ) -> FollowResult | None:
@@ -238,5 +224,6 @@ def follow_run(
         copy(str(own), str(out / INDEX))
     with open_existing(str(out / INDEX) if location is None else location) as index:
         result = follow(index, out, model, on_done)
+        Corrections(index).use(requested(out).corrections)
         index.set_note(MODEL, str(out.absolute()))
     return result

@@ -79,6 +79,8 @@ class UpdateSettings:
     """OLD=NEW each; OLD= removes a label."""
     remove: list[str] = field(default_factory=list)
     """Keys of items to remove."""
+    corrections: list[int] = field(default_factory=list)
+    """The numbers of the index's corrections that `relabel` has, to be closed once the index follows."""
     old: str | None = None
     """A source that has the items of the database; None for the run's own."""
     outer: int | None = None
@@ -189,6 +191,11 @@ def update_run(
         return _Update(folder, out, work, settings, Progress.of(progress)).run(resume)
 
 
+def requested(out: Path) -> UpdateSettings:
+    """Return what the unfinished update in a run's folder is to do."""
+    return UpdateSettings(**parse_json((out / UPDATING / _REQUEST).read_bytes())["settings"])
+
+
 def finish(out: Path) -> None:
     """Forget a finished update's request, checkpoints and log."""
     shutil.rmtree(out / UPDATING, ignore_errors=True)
@@ -207,7 +214,7 @@ def _settings(work: RunFolder, given: UpdateSettings | None, resume: bool, overw
     if resume:
         if not request.exists():
             raise InputError(f"{work.path.parent} has no unfinished update: leave --resume out")
-        stored = UpdateSettings(**parse_json(request.read_bytes())["settings"])
+        stored = requested(work.path.parent)
         if given is not None and not given.is_empty and asdict(given) != asdict(stored):
             raise InputError("--resume continues the update that was interrupted: give no other changes with it")
         return stored

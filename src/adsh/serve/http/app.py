@@ -29,7 +29,7 @@ from ..middleware.logs import ROUTE, RequestLog, Write
 from ..middleware.refusals import PacedRefusals
 from ..middleware.responses import problem_body
 from ..middleware.security import SECURITY_HEADERS, Guard
-from . import api_page, collection_routes, info, item_routes, search_routes
+from . import api_page, collection_routes, correction_routes, info, item_routes, search_routes
 from .bodies import errors
 from .fast_search import FastSearch
 from .schemas import CODE_PATTERN, EXAMPLE_CODE, Reloaded
@@ -80,7 +80,7 @@ def create_app(
     if reloader is not None:
         _add_reload_route(app, service, reloader)
     routers = (
-        *(module.routes(service) for module in (search_routes, collection_routes, item_routes)),
+        *(module.routes(service) for module in (search_routes, collection_routes, correction_routes, item_routes)),
         info.routes(service, token=bool(token)),
     )
     for router in routers:

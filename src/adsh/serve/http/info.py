@@ -41,6 +41,7 @@ _FIGURES = (
 _EXAMPLE = {
     "version": __version__, "bits": 48, "items": 59_000, "distinct_codes": 10, "search": "buckets", "vectors": True,
     "runtime": "torch", "images": True, "takes_images": True, "token": False,
+    "corrections": True,
     "model": {"method": "adsh", "network": "efficientnet_lite0", "input": "224 x 224 x 3", "points": 59_000},
     "fields": {"class": {"type": "text", "values": ["cat", "dog"], "all_values": True}},
     "fields_truncated": False,
@@ -60,6 +61,7 @@ def routes(service: Service, *, token: bool) -> APIRouter:
         "images": service.images is not None,
         "takes_images": service.encoder.size > 0 or service.encoder.vector_size > 0,
         "token": token,
+        "corrections": not service.index.read_only,
         "limits": service.limits.to_json(),
     }
 

@@ -254,6 +254,51 @@ class StoredItems(BaseModel):
     replaced: int
 
 
+class CorrectItem(_Request):
+    """The right labels of an item, or that those it has are wrong."""
+
+    key: Key
+    labels: list[str] | None = Field(None, description="Its right labels.", examples=[["lynx"]])
+    wrong: bool = Field(False, description="Whether its labels are wrong, and the right ones not known.")
+
+    @model_validator(mode="after")
+    def _labels_or_wrong(self) -> CorrectItem:
+        if (self.labels is None) == (not self.wrong):
+            raise ValueError("give either labels, or wrong=true")
+        return self
+
+
+class CorrectionRequest(_Request):
+    """Corrections of items, all of them or none."""
+
+    items: Annotated[list[CorrectItem], FailFast()] = Field(min_length=1)
+    who: str = Field("", max_length=100, description="Who says so.", examples=["Kim"])
+
+
+class CorrectedItem(BaseModel):
+    """What a correction did to an item."""
+
+    key: Key
+    before: list[str]
+    labels: list[str]
+    code_changed: bool = Field(description="Whether it got the code of its labels; false where the model has none.")
+
+
+class CorrectionAnswer(BaseModel):
+    """A correction."""
+
+    number: int
+    who: str
+    when: str
+    items: list[CorrectedItem]
+
+
+class OpenCorrections(BaseModel):
+    """The corrections that no update of the model has used yet."""
+
+    corrections: list[CorrectionAnswer]
+
+
 class Reloaded(BaseModel):
     """The model that answers."""
 

@@ -81,6 +81,14 @@ export async function search(query, options, signal) {
   return (await ask("v1/search", { method: "POST", body: form, signal })).json();
 }
 
+/** Correct the labels of items: {items: [{key, labels} or {key, wrong: true}]}. */
+export async function correct(correction) {
+  const headers = { "Content-Type": "application/json" };
+  return (await ask("v1/corrections", { method: "POST", headers, body: JSON.stringify(correction) })).json();
+}
+
+export const undoCorrection = async (number) => (await ask(`v1/corrections/${number}`, { method: "DELETE" })).json();
+
 const imageOf = (key) => `v1/items/${encodeURIComponent(key)}/image`;
 
 /** The images of one set of results. `close` frees them, and cancels requests that are still running. */

@@ -3,6 +3,7 @@
 
 import { Failure, info as askInfo, ItemImages, search } from "./api.js";
 import { bitsOf, strip } from "./bits.js";
+import { chooser, forgetChosen, listenToCorrections } from "./correct.js";
 import { byId, count, el } from "./dom.js";
 import { listenToDrops } from "./drop.js";
 import { guessText, showGuess } from "./guess.js";
@@ -139,7 +140,9 @@ function showCards(items, own) {
   const shown = info.images ? new ItemImages() : null;
   const seen = countImages(items.length);
   const large = (at) => () => enlarge(items, at, info.bits);
-  byId("results").replaceChildren(...items.map((item, at) => card(item, shown, own, { enlarge: large(at), seen })));
+  forgetChosen();
+  const on = (item, at) => ({ enlarge: large(at), seen, choose: own && info.corrections && chooser(item) });
+  byId("results").replaceChildren(...items.map((item, at) => card(item, shown, own, on(item, at))));
   resultImages.close();
   resultImages = shown ?? new ItemImages();
   if (!shown && items.length && info.takes_images) imageHint("unset");
@@ -315,6 +318,7 @@ async function start(tries = 0) {
     byId("options").open = true; // the only way to search
   }
   controls = options(info, () => run());
+  listenToCorrections(info, { changed: () => run(), problem: (reason) => explain(reason, () => quiet()) });
   showQuality(byId("quality"), info);
   byId("results").removeAttribute("aria-busy");
   route();

@@ -62,9 +62,10 @@ const LENS = "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13Zm4.8 11.3L20 20M10.5
 /**
  * @param {{key: string, distance?: number, metadata: object?, code?: string}} match
  * @param {number[]?} queryBits the bits that were searched for
- * @param {{enlarge: function, seen: function}} on shows the item's image large; is told whether there is one
+ * @param {{enlarge: function, seen: function, choose: Node?}} on shows the item's image large; is told whether there is
+ *   one; a box to choose the item by
  */
-export function card(match, images, queryBits, { enlarge, seen }) {
+export function card(match, images, queryBits, { enlarge, seen, choose }) {
   const { label: shown, facts } = describe(match);
   let bits = null;
   if (queryBits && match.code) {
@@ -91,6 +92,7 @@ export function card(match, images, queryBits, { enlarge, seen }) {
       facts && el("span", { class: "facts", title: facts }, facts),
       el("span", { class: "away" }, "Search from this."),
     ),
+    choose,
     images &&
       el(
         "button",
