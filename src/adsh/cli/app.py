@@ -117,8 +117,8 @@ def main() -> NoReturn:
         if problem.name != "torch":
             raise
         _say(
-            "this needs torch, which is not installed: pip install adsh; without it, doctor, serve, and search and "
-            "index add with --model FOLDER of adsh export work"
+            "this needs torch, which is not installed: pip install 'adsh[train]'; without it, doctor, serve, and "
+            "search and index add with --model FOLDER of adsh export work"
         )
         status = EXIT_MISTAKE
     except (AdshError, OSError) as problem:
