@@ -62,7 +62,7 @@ def test_the_version_is_short_too():
         ("fish", {"_TYPER_COMPLETE_ARGS": "adsh tr", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
     ],
 )
-def test_shells_are_told_completions(shell, typed):
+def test_shells_get_completions(shell, typed):
     done = adsh(**typed, _ADSH_COMPLETE=f"complete_{shell}")
     assert "train" in done.stdout
     assert "serve" not in done.stdout

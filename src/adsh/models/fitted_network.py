@@ -18,6 +18,7 @@ from ..hamming.bits import Codes
 from ..learn import LearnedCodes
 from ..train.state import Record
 from ..utils.device import DeviceChoice
+from .hub import OnHub
 from .inference import capture_features, encode, outputs
 from .parameters import Parameters
 from .scikit import not_fitted, wrong_width
@@ -25,7 +26,7 @@ from .scikit import not_fitted, wrong_width
 T = TypeVar("T")
 
 
-class FittedNetwork(Parameters):
+class FittedNetwork(OnHub, Parameters):
     """The members of `protocol.HashModel` that ADSH and the deep methods share."""
 
     name: ClassVar[str]

@@ -39,6 +39,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and w
     "postgres": (("psycopg",), "an index in PostgreSQL"),
     "milvus": (("pymilvus",), "an index in Milvus"),
     "ray": (("ray", "pyarrow"), "encoding a huge collection on many machines"),
+    "hub": (("huggingface_hub",), "models on a hub"),
     "track": (("tensorboard",), "TensorBoard files"),
 }
 
