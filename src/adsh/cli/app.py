@@ -46,6 +46,7 @@ from . import (
     search,
     serve,
     train,
+    tune,
 )
 from .show import Stopped
 
@@ -56,7 +57,7 @@ UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]  # click's ClickEx
 # The order of `adsh --help`: what users need first comes first.
 ORDER = (
     *("demo", "train", "search", "index", "serve", "evaluate", "info", "data", "encode", "features", "export"),
-    *("compare", "reproduce", "doctor"),
+    *("tune", "compare", "reproduce", "doctor"),
 )
 
 
@@ -73,7 +74,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: rich alone would take the time that help may take
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, features, train, encode, evaluate, compare, info, search, serve, export, reproduce, doctor):
+for verb in (demo, features, train, encode, evaluate, compare, info, search, serve, export, reproduce, doctor, tune):
     app.command(verb.__name__.rpartition(".")[2], epilog=f"Example:  {verb.EXAMPLE}")(verb.command)
 app.add_typer(data.app)
 app.add_typer(index.app)

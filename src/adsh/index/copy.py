@@ -52,7 +52,7 @@ def copy(source: str, target: str, report: Report | None = None) -> CopyResult:
     with open_existing(source) as old:
         if _same(source, target):
             raise InputError(f"{old.location} is both the source and the target: give another target")
-        with open_index(inside(target), bits=old.bits, model=old.model) as new:
+        with open_index(inside(target), bits=old.bits, model=old.model, create=True) as new:
             _check_target(old, new)
             written, already = _copy_items(old, new, report)
             note = old.get_note(MODEL)

@@ -40,6 +40,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and w
     "milvus": (("pymilvus",), "an index in Milvus"),
     "ray": (("ray", "pyarrow"), "encoding a huge collection on many machines"),
     "hub": (("huggingface_hub",), "models on a hub"),
+    "tune": (("optuna",), "adsh tune"),
     "track": (("tensorboard",), "TensorBoard files"),
 }
 
@@ -167,7 +168,7 @@ def _steps(items: np.ndarray, labels: np.ndarray, folder: Path) -> Iterator[tupl
     from ..index import open_index
 
     def search() -> None:
-        with open_index(folder / "index", bits=16) as index:
+        with open_index(folder / "index", bits=16, create=True) as index:
             index.add([f"item {i}" for i in range(300)], database)
             found = index.search(database[:1], k=1)[0]
             _check(found.distances[0] == 0, "an item is not found under its own code")
