@@ -1,12 +1,10 @@
 # Serves an exported model and an index: no torch, no compiler, a user without rights. See docs/howto/export.md.
 FROM python:3.11-slim AS build
 WORKDIR /src
-COPY pyproject.toml constraints.txt requirements-serve.txt hatch_build.py README.md LICENSE ./
-RUN python -m venv /venv \
-    && /venv/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt -r requirements-serve.txt
+COPY pyproject.toml constraints.txt hatch_build.py README.md LICENSE ./
 COPY src src
-# The package's own requirements name torch, which serving does without.
-RUN /venv/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt --no-deps .
+RUN python -m venv /venv \
+    && /venv/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt '.[serve,onnx]'
 
 FROM python:3.11-slim
 LABEL org.opencontainers.image.title="adsh" org.opencontainers.image.licenses="Apache-2.0"

@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
-EXTRAS := search,plot,baselines,pretrained,heic,serve,onnx,postgres,milvus,ray,track,docs,dev
+DEV    := train,serve,export,baselines,plot,postgres,heic,ray,tables
+EXTRAS := $(DEV),search,pretrained,milvus,track
 
 # Threads that spin on busy cores cost far more than they give.
 export OMP_WAIT_POLICY ?= passive
@@ -17,14 +18,15 @@ help:  ## show the targets
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit("adsh needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": set PYTHON=") if sys.version_info < (3, 11) else 0'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'  # which knows --group
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
-	$(PIP) -e '.[dev]'
+	$(PIP) -e '.[$(DEV)]' --group dev
 	@touch $@
 
 $(VENV)/.everything: $(VENV)/.dev
-	$(PIP) -e '.[$(EXTRAS)]'
+	$(PIP) -e '.[$(EXTRAS)]' --group dev --group docs
 	@touch $@
 
 install: $(VENV)/.everything  ## make .venv with every extra
@@ -44,7 +46,7 @@ coverage: $(VENV)/.dev  ## run all tests and say which lines and branches of src
 	ADSH_TEST_FORK=0 $(PYTEST) --cov --cov-report=term --cov-report=html $(ARGS)
 
 $(VENV)/.mutants: $(VENV)/.dev
-	$(PIP) -e '.[mutants]'
+	$(PIP) --group mutants
 	@touch $@
 
 mutants: $(VENV)/.mutants  ## change learn, hamming and the metrics a little, and see that a test fails (an hour); ONLY="adsh.learn.sweep*"
@@ -52,14 +54,14 @@ mutants: $(VENV)/.mutants  ## change learn, hamming and the metrics a little, an
 	$(BIN)/python tools/mutants.py table
 
 $(VENV)/.attack: $(VENV)/.dev
-	$(PIP) -e '.[attack]'
+	$(PIP) --group attack
 	@touch $@
 
 attack: $(VENV)/.attack  ## attack real processes on this machine, each attack for MINUTES (5) at most; ONLY="bodies images"
 	$(BIN)/python -m tools.attack $(ONLY) --minutes $(or $(MINUTES),5) --out attack.json
 
 $(VENV)/.servers: $(VENV)/.dev
-	$(PIP) -e '.[milvus-test]'
+	$(PIP) -e '.[milvus]' --group milvus-test
 	@touch $@
 
 servers: $(VENV)/.servers  ## add Milvus for its tests (300 MB), which are skipped without it
@@ -75,7 +77,7 @@ format: $(VENV)/.dev  ## format and sort imports
 	$(BIN)/ruff check --fix .
 
 $(VENV)/.docs: $(VENV)/.dev
-	$(PIP) -e '.[docs]'
+	$(PIP) --group docs
 	@touch $@
 
 docs: $(VENV)/.docs  ## build the docs into site/; every warning is an error

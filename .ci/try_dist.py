@@ -54,12 +54,24 @@ def try_on(python: str) -> None:
         program = f"{scratch}/env/bin/python"
         pip = [program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         shutil.copy(HERE / "first_result.py", scratch)
-        run([*pip, "-c", str(ROOT / "constraints.txt"), f"adsh[serve] @ {wheel.as_uri()}"], scratch)
+        run([*pip, "-c", str(ROOT / "constraints.txt"), f"adsh[serve,train,export] @ {wheel.as_uri()}"], scratch)
         use(program, scratch)
         run([*pip, "--force-reinstall", "--no-deps", str(source)], scratch)  # builds a wheel of its own
         use(program, scratch)
+        run([program, "-m", "adsh", "export", "model", "--out", "exported"], scratch)
+        serve_alone(python, wheel, scratch)
         said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     print(f"{said}: the wheel and the source archive work, in {time.monotonic() - started:.0f} s", flush=True)
+
+
+def serve_alone(python: str, wheel: Path, scratch: str) -> None:
+    """Serve the exported model from an environment without torch, with the newest versions that are accepted."""
+    run([python, "-m", "venv", "serving"], scratch)
+    program = f"{scratch}/serving/bin/python"
+    pip = [program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run([*pip, f"adsh[serve,onnx] @ {wheel.as_uri()}"], scratch)
+    run([program, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is not None)"], scratch)
+    serve([program, "-m", "adsh"], ["exported", "model/index", "--runtime", "onnx"], scratch)
 
 
 def use(program: str, scratch: str) -> None:
@@ -71,8 +83,13 @@ def use(program: str, scratch: str) -> None:
         scratch,
     )
     run([*adsh, "info", "model"], scratch)
-    serve = [*adsh, "serve", "model", "model/index", "--port", "0", "--no-log"]
-    with subprocess.Popen(serve, cwd=scratch, stdout=subprocess.PIPE, text=True, env=environment()) as server:
+    serve(adsh, ["model", "model/index"], scratch)
+
+
+def serve(adsh: list[str], what: list[str], scratch: str) -> None:
+    """Start the service, and fetch its page, every file that it names, and what is served."""
+    command = [*adsh, "serve", *what, "--port", "0", "--no-log"]
+    with subprocess.Popen(command, cwd=scratch, stdout=subprocess.PIPE, text=True, env=environment()) as server:
         try:
             assert server.stdout is not None
             url = server.stdout.readline().split()[-1]

@@ -51,7 +51,7 @@ codes = model.encode(vectors[:200])
 score = adsh.metrics.mean_average_precision(codes, model.database_codes_, labels[:200], labels[200:], bits=16)
 print(f"MAP {score:.3f}, where chance is {1 / len(words):.3f}")
 
-with adsh.open_index(Path(tempfile.mkdtemp(), "texts.index"), bits=16) as index:
+with adsh.open_index(Path(tempfile.mkdtemp(), "texts.index"), bits=16, create=True) as index:
     index.add([f"text {at}" for at in range(200, 1200)], model.database_codes_, vectors=vectors[200:])
     near = index.search(codes[:1], k=3, vectors=vectors[:1], rerank=True)[0]
 print(f"query: {texts[0]}", *(f"found: {texts[int(key.split()[1])]}" for key in near.keys), sep="\n")

@@ -37,7 +37,7 @@ print(f"{model.database_codes_.shape[1]} bytes per image, {len(model.code_table_
 
 # %%
 # An index stores keys, codes, and any metadata to return with a match.
-index = adsh.open_index(folder / "model" / "index", bits=24, model=model)
+index = adsh.open_index(folder / "model" / "index", bits=24, model=model, create=True)
 index.add(photos.keys, model.database_codes_, [{"class": key.split("/")[0]} for key in photos.keys])
 
 # %%

@@ -29,7 +29,7 @@ def keys_of(items: np.ndarray) -> list[str]:
 # The first day: train, and add the learned codes.
 first = arrivals[0]
 model = adsh.ADSH(bits=24, network="mlp", outer=15).fit(pixels[first], digit[first], save_to=folder / "model")
-with adsh.open_index(folder / "index", bits=24, model=model) as index:
+with adsh.open_index(folder / "index", bits=24, model=model, create=True) as index:
     index.add(keys_of(first), model.database_codes_, [{"day": 0}] * len(first))
 
 # %%

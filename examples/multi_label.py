@@ -40,7 +40,7 @@ print(f"NDCG {metrics.ndcg_at(*evaluated, bits=32, k=100):.3f}")
 
 # %%
 # Search by tags alone: `code_for` returns the code that training would give an item with these tags.
-with adsh.open_index(Path(tempfile.mkdtemp(), "pairs.index"), bits=32) as index:
+with adsh.open_index(Path(tempfile.mkdtemp(), "pairs.index"), bits=32, create=True) as index:
     index.add([f"pair {at}" for at in range(200, 1500)], model.database_codes_, [{"tags": one} for one in tags[200:]])
     for query_tags in (["2", "5"], ["0"]):
         near = index.search(model.code_for([query_tags]), k=5)[0]

@@ -25,7 +25,7 @@ small = (digits.images * 15).astype(np.uint8).repeat(2, axis=1).repeat(2, axis=2
 images = np.stack([small] * 3, axis=-1)  # (n, 16, 16, 3)
 folder = Path(tempfile.mkdtemp(prefix="adsh-http-"))
 model = adsh.ADSH(bits=24, network="tiny", outer=5).fit(images[100:600], digits.target[100:600], save_to=folder / "m")
-with adsh.open_index(folder / "m" / "index", bits=24, model=model) as index:
+with adsh.open_index(folder / "m" / "index", bits=24, model=model, create=True) as index:
     classes = [{"class": str(label)} for label in digits.target[100:600]]
     index.add([f"digit {at}" for at in range(100, 600)], model.database_codes_, classes)
 

@@ -8,7 +8,9 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+FILE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = FILE["project"]
+GROUPED = [one for group in FILE["dependency-groups"].values() for one in group]
 
 
 def requirements(path):
@@ -20,7 +22,8 @@ def requirements(path):
     ("name", "hole"), [("torch", "2.5.1"), ("starlette", "1.3.0")], ids=["CVE-2025-32434", "CVE-2026-54283"]
 )
 def test_a_version_with_a_known_hole_is_not_accepted(name, hole):
-    listed = map(Requirement, PROJECT["dependencies"] + PROJECT["optional-dependencies"]["serve"])
+    extras = PROJECT["optional-dependencies"]
+    listed = map(Requirement, PROJECT["dependencies"] + extras["train"] + extras["serve"])
     [found] = [one for one in listed if one.name == name]
     assert Version(hole) not in found.specifier
 
@@ -28,15 +31,21 @@ def test_a_version_with_a_known_hole_is_not_accepted(name, hole):
 def test_the_pinned_versions_are_those_that_are_accepted():
     pinned = {one.name.lower(): one for one in requirements(ROOT / "constraints.txt")}
     extras = [one for extra in PROJECT["optional-dependencies"].values() for one in extra]
-    for one in [*map(Requirement, PROJECT["dependencies"] + extras), *requirements(ROOT / "requirements-serve.txt")]:
+    for one in map(Requirement, PROJECT["dependencies"] + extras + GROUPED):
         pin = pinned.get(one.name.lower().replace("_", "-"))
         if pin is not None:
             [exact] = pin.specifier
             assert Version(exact.version) in one.specifier, one
 
 
-def test_the_container_accepts_what_the_package_does():
-    listed = {one.name: one for one in map(Requirement, PROJECT["optional-dependencies"]["serve"])}
-    for one in requirements(ROOT / "requirements-serve.txt"):
-        if one.name in ("fastapi", "starlette", "python-multipart", "uvicorn"):
-            assert one.specifier == listed[one.name].specifier
+def test_training_is_an_extra_and_what_serves_needs_no_torch():
+    extras = PROJECT["optional-dependencies"]
+    assert [Requirement(one).name for one in extras["train"]] == ["torch"]
+    named = {Requirement(one).name for one in PROJECT["dependencies"] + extras["serve"] + extras["onnx"]}
+    assert "torch" not in named
+    assert "adsh" not in named  # which could lead to torch
+
+
+def test_what_develops_the_package_is_in_groups_and_not_in_extras():
+    assert {"dev", "docs"} <= set(FILE["dependency-groups"])
+    assert not {"dev", "docs", "mutants", "attack"} & set(PROJECT["optional-dependencies"])

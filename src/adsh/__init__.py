@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .errors import MissingExtraError
 from .utils import moved
 
 __version__ = "0.1.0"
@@ -57,7 +58,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'adsh' has no attribute {name!r}")
     from importlib import import_module
 
-    home = import_module(f".{_HOMES[name]}", __name__)
+    try:
+        home = import_module(f".{_HOMES[name]}", __name__)
+    except ModuleNotFoundError as problem:
+        if problem.name != "torch":
+            raise
+        raise MissingExtraError(f"adsh.{name} needs torch: pip install 'adsh[train]'") from None
     value = home if name == _HOMES[name] else getattr(home, name)
     globals()[name] = value
     return value

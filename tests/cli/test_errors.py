@@ -56,7 +56,7 @@ TRAIN = ("train", "blobs.npz", "--bits", 12, "--outer", 2, "--out", "model")
         (["encode", "photos", "digits", "--partition", "9"], "--partition goes with --engine ray"),
         (["encode", "photos", "digits", "--engine", "ray", "--workers", "2"], "--workers goes with --engine local"),
         (["encode", "photos", "digits", "--runtime", "onnx"], "--runtime onnx goes with --engine ray"),
-        (["encode", "photos", "s3://me:secret@photos/x"], "s3://me@photos/x can be read with --engine ray"),
+        (["data", "info", "nosuch://me:secret@photos/x"], "nosuch://me@photos/x cannot be used"),
         (["evaluate", "nowhere"], "nowhere is not a folder"),
         (["evaluate", "photos", "--out", "text.npy"], "is a file"),
         (["compare", "photos"], "at least two"),

@@ -74,7 +74,7 @@ def test_what_needs_torch_says_so_in_one_line(world):
         done = run(world, *arguments)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
-        assert "this needs torch, which is not installed: pip install adsh" in done.stderr
+        assert "this needs torch, which is not installed: pip install 'adsh[train]'" in done.stderr
 
 
 def test_doctor_tests_what_needs_no_torch(world):

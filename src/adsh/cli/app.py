@@ -46,6 +46,7 @@ from . import (
     search,
     serve,
     train,
+    tune,
     update,
 )
 from .show import Stopped
@@ -56,21 +57,8 @@ UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]  # click's ClickEx
 
 # The order of `adsh --help`: what users need first comes first.
 ORDER = (
-    *(
-        "demo",
-        "train",
-        "update",
-        "search",
-        "index",
-        "serve",
-        "evaluate",
-        "info",
-        "data",
-        "encode",
-        "features",
-        "export",
-    ),
-    *("compare", "reproduce", "doctor"),
+    *("demo", "train", "update", "search", "index", "serve", "evaluate", "info", "data", "encode", "features"),
+    *("export", "tune", "compare", "reproduce", "doctor"),
 )
 
 
@@ -87,7 +75,10 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: rich alone would take the time that help may take
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, features, train, update, encode, evaluate, compare, info, search, serve, export, reproduce, doctor):
+for verb in (
+    *(demo, features, train, update, encode, evaluate, compare, info, search, serve, export, reproduce, doctor),
+    tune,
+):
     app.command(verb.__name__.rpartition(".")[2], epilog=f"Example:  {verb.EXAMPLE}")(verb.command)
 app.add_typer(data.app)
 app.add_typer(index_items.GROUP)
@@ -131,8 +122,8 @@ def main() -> NoReturn:
         if problem.name != "torch":
             raise
         _say(
-            "this needs torch, which is not installed: pip install adsh; without it, doctor, serve, and search and "
-            "index add with --model FOLDER of adsh export work"
+            "this needs torch, which is not installed: pip install 'adsh[train]'; without it, doctor, serve, and "
+            "search and index add with --model FOLDER of adsh export work"
         )
         status = EXIT_MISTAKE
     except (AdshError, OSError) as problem:

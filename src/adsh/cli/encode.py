@@ -102,7 +102,7 @@ def _encode_with_ray(job: Job, index: str | None, json: bool, **where: Any) -> N
         bar = stack.enter_context(closing(ProgressLine("partitions")))
         target = None
         if index is not None:
-            target = stack.enter_context(open_index(inside(index), bits=job.bits, model=job.fingerprint))
+            target = stack.enter_context(open_index(inside(index), bits=job.bits, model=job.fingerprint, create=True))
             if job.runtime == "torch" and target.get_note(MODEL) is None:
                 target.set_note(MODEL, job.model)
         with redirect_stdout(sys.stderr):  # where Ray reports lost nodes: standard output is for programs

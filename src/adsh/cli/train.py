@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..models.storage_format import LOG
-from ..utils.progress import LINE_SECONDS, Progress
+from ..utils.progress import LINE_SECONDS, Progress, ProgressLine
 from .flags import SOURCE_HELP, Cache, CacheSize, Device, Json, Labels, Root, Size, Workers
 from .show import Stopped, as_json, describe_reading, facts, line, list_left_out
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..evaluate import Baseline, Evaluation
     from ..evaluate.cross_fit import CrossFit
     from ..runs.pipeline import TrainingArtifacts
+    from ..runs.settings import TrainSettings
 
 EXAMPLE = "adsh train photos/ --bits 32 --out model"
 _FEW_QUERIES = 20  # one of them moves MAP by .05
@@ -123,6 +125,10 @@ def command(
         typer.Option(metavar="N", help="Write a checkpoint every N outer iterations; the last two are kept."),
     ] = None,
     tensorboard: Annotated[bool | None, typer.Option("--tensorboard", help="Write TensorBoard files.")] = None,
+    tune: Annotated[
+        int | None,
+        typer.Option(metavar="TRIALS", help="First tune the learning rate and gamma, as adsh tune does, in OUT-tuned."),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="A TOML file of a run, such as run.toml of a model; flags take precedence.")
     ] = None,
@@ -174,6 +180,8 @@ def command(
 
     settings = TrainSettings.from_flags(flags, config, out, resume=resume)
     out = out or default_out(settings)
+    if tune is not None:
+        settings = _tuned(settings, out, tune)
     how_to_resume = f"adsh train --resume --out {shlex.quote(str(out))}"
     can_resume = bool(settings.checkpoint_every)
     if processes is not None:
@@ -203,6 +211,16 @@ def command(
 
 
 _NO_CHECKPOINTS = "with --checkpoint-every 1 it could be resumed"
+
+
+def _tuned(settings: TrainSettings, out: Path, trials: int) -> TrainSettings:
+    """Return the settings with the values that are best on validation items."""
+    from ..runs.tune import tune
+
+    with closing(ProgressLine("trials")) as bar:
+        return tune(
+            settings, out.with_name(f"{out.name}-tuned"), trials, on_trial=lambda done, _: bar(done, trials)
+        ).settings
 
 
 def _launch(processes: int, how_to_resume: str) -> None:

@@ -72,7 +72,7 @@ def open_encoder(folder: Path, runtime: str = "torch", device: str | None = None
         raise MissingExtraError(
             f"--runtime {runtime} cannot be loaded ({first_line(problem)}): pip install 'adsh[{runtime}]'"
             if runtime == "onnx"
-            else f"torch cannot be loaded ({first_line(problem)}): pip install adsh, or use --runtime onnx"
+            else f"torch cannot be loaded ({first_line(problem)}): pip install 'adsh[train]', or use --runtime onnx"
         ) from None
     encoder: Encoder = encoder_class(folder) if runtime == "onnx" else encoder_class(folder, device)
     return encoder

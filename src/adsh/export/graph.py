@@ -132,7 +132,7 @@ def to_onnx(graph: EncodingGraph, shape: tuple[int, ...]) -> tuple[bytes, int]:
         try:
             import_module(package)
         except ImportError:
-            raise MissingExtraError(f"exporting needs {package}: pip install 'adsh[onnx]'") from None
+            raise MissingExtraError(f"exporting needs {package}: pip install 'adsh[export]'") from None
     kind = torch.uint8 if len(shape) == 3 else torch.float32
     example = torch.zeros((2, *shape), dtype=kind)
     with torch.no_grad(), _quiet():

@@ -54,7 +54,7 @@ def copy(source: str, target: str, report: Report | None = None) -> CopyResult:
         if _same(source, target):
             raise InputError(f"{old.location} is both the source and the target: give another target")
         model = None if old.model is None else ModelId(old.model, old.lineage)
-        with open_index(inside(target), bits=old.bits, model=model) as new:
+        with open_index(inside(target), bits=old.bits, model=model, create=True) as new:
             _check_target(old, new)
             written, already = _copy_items(old, new, report)
             note = old.get_note(MODEL)

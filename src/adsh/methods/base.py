@@ -23,6 +23,7 @@ from ..errors import InputError
 from ..hamming.bits import DEFAULT_BITS, Codes, bytes_for, check_bits, pack
 from ..labels import LabelSets
 from ..models.fit_inputs import labels_for
+from ..models.hub import OnHub
 from ..models.parameters import constructor_parameters
 from ..models.protocol import Record
 from ..models.scikit import ScikitEstimator, not_fitted, wrong_width
@@ -38,7 +39,7 @@ from .validation import check_labels, check_seed, check_train
 _BLOCK = 4096  # items at a time
 
 
-class FeatureMethod(ScikitEstimator, ABC):
+class FeatureMethod(OnHub, ScikitEstimator, ABC):
     """A method that learns codes of features, and a hash function that predicts them.
 
     Args:

@@ -38,6 +38,7 @@ from .familiarity import measure_familiarity
 from .fit_inputs import build_table, class_sizes
 from .fitting import FitData, FitOptions
 from .growth import head_weights
+from .hub import download, is_hub_name
 from .protocol import familiarity_of
 from .registry import register_model
 from .storage import read_model
@@ -383,15 +384,30 @@ class ADSH(DeepHash):
 register_model(ADSH.name, ADSH)
 
 
-def load(folder: str | Path, *, network: nn.Module | None = None, device: str | None = None) -> Any:
-    """Return the model saved in a folder, ADSH or another method.
+def load(
+    folder: str | Path,
+    *,
+    network: nn.Module | None = None,
+    device: str | None = None,
+    revision: str | None = None,
+    cache: str | Path | None = None,
+    offline: bool = False,
+) -> Any:
+    """Return the model saved in a folder or on a hub, ADSH or another method.
 
     Args:
-        folder: Where a model was saved.
+        folder: Where a model was saved; or owner/name on a hub, for which huggingface_hub is needed.
         network: The user's own module that it was fitted with, where it was.
         device: Where to put its network; by default where it was trained.
+        revision: On a hub, a branch, tag or commit.
+        cache: Where models of a hub are kept; huggingface_hub's folder unless given.
+        offline: Take a model of a hub from the cache alone.
 
     Returns:
         The fitted model.
     """
+    if is_hub_name(folder):
+        folder = download(str(folder), revision, cache, offline=offline)
+    elif revision is not None:
+        raise InputError(f"revision={revision!r} goes with owner/name on a hub, and {folder} is a folder: leave it out")
     return read_model(Path(folder), network=network, device=device)

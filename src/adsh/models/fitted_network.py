@@ -19,6 +19,7 @@ from ..learn import LearnedCodes
 from ..learn.familiarity import Familiarity
 from ..train.state import Record
 from ..utils.device import DeviceChoice
+from .hub import OnHub
 from .inference import capture_features, encode, outputs
 from .parameters import Parameters
 from .scikit import not_fitted, wrong_width
@@ -26,7 +27,7 @@ from .scikit import not_fitted, wrong_width
 T = TypeVar("T")
 
 
-class FittedNetwork(Parameters):
+class FittedNetwork(OnHub, Parameters):
     """The members of `protocol.HashModel` that ADSH and the deep methods share."""
 
     name: ClassVar[str]

@@ -20,6 +20,7 @@ from ..errors import AdshError, first_line
 
 CORE = ("torch", "numpy", "pillow", "safetensors", "typer", "rich")
 EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and what it is for
+    "train": (("torch",), "training, and encoding with a model that is not exported"),
     "search": (("faiss",), "faster search of codes that are all distinct"),
     "plot": (("matplotlib",), "figures in reports"),
     "baselines": (("sklearn", "scipy", "lightgbm"), "the baselines that ADSH is compared with"),
@@ -32,10 +33,14 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {  # the modules of each, and w
         ("fastapi", "uvicorn", "httptools", "python_multipart", "orjson", "prometheus_client"),
         "the search service and its page",
     ),
-    "onnx": (("onnx", "onnxruntime", "onnxscript"), "export, and serving without torch"),
+    "onnx": (("onnxruntime",), "search and serving without torch"),
+    "export": (("torch", "onnx", "onnxruntime", "onnxscript"), "export to ONNX"),
+    "tables": (("pyarrow",), "Parquet, Arrow, and addresses such as s3://"),
     "postgres": (("psycopg",), "an index in PostgreSQL"),
     "milvus": (("pymilvus",), "an index in Milvus"),
     "ray": (("ray", "pyarrow"), "encoding a huge collection on many machines"),
+    "hub": (("huggingface_hub",), "models on a hub"),
+    "tune": (("optuna",), "adsh tune"),
     "track": (("tensorboard",), "TensorBoard files"),
 }
 
@@ -82,7 +87,7 @@ def has_torch() -> bool:
 def device() -> str:
     """Return the device that training would use, and why."""
     if not has_torch():
-        return "none for training, which needs torch: pip install adsh; exported models run on the CPU"
+        return "none for training, which needs torch: pip install 'adsh[train]'; exported models run on the CPU"
     from ..utils.device import choose_device
 
     return str(choose_device())
@@ -163,7 +168,7 @@ def _steps(items: np.ndarray, labels: np.ndarray, folder: Path) -> Iterator[tupl
     from ..index import open_index
 
     def search() -> None:
-        with open_index(folder / "index", bits=16) as index:
+        with open_index(folder / "index", bits=16, create=True) as index:
             index.add([f"item {i}" for i in range(300)], database)
             found = index.search(database[:1], k=1)[0]
             _check(found.distances[0] == 0, "an item is not found under its own code")

@@ -23,9 +23,10 @@ def open_for_model(location: str, model: Path) -> Index:
     """Open the index at a location for the codes of the model in a folder; create it where it is missing."""
     if is_export(model):
         about = read_export(model)[1]
-        index = open_index(inside(location), bits=about.bits, model=ModelId(about.fingerprint, about.lineage))
+        known = ModelId(about.fingerprint, about.lineage)
+        index = open_index(inside(location), bits=about.bits, model=known, create=True)
     else:
-        index = open_index(inside(location), bits=model_info(model)["bits"], model=model)
+        index = open_index(inside(location), bits=model_info(model)["bits"], model=model, create=True)
     if index.get_note(MODEL) is None:
         index.set_note(MODEL, str(model.absolute()))
     return index

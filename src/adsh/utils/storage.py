@@ -17,7 +17,7 @@ def file_system(address: str) -> tuple[Any, str]:
     try:
         from pyarrow import fs
     except ImportError:
-        raise MissingExtraError("reading and writing at addresses needs pyarrow: pip install 'adsh[ray]'") from None
+        raise MissingExtraError("reading and writing at addresses needs pyarrow: pip install 'adsh[tables]'") from None
     if "://" not in address:
         return fs.LocalFileSystem(), address
     if address.startswith(("gs://", "gcs://")) and "retry_limit_seconds" not in address:
