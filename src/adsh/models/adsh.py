@@ -23,7 +23,7 @@ from ..learn.changes import Changes
 from ..learn.class_table import ClassGradient, ClassTable
 from ..learn.class_votes import MOST
 from ..learn.head_choice import choose_head
-from ..learn.learned_codes import NO_SET, NewLabels
+from ..learn.learned_codes import NewLabels
 from ..learn.objective import ObjectiveTerms
 from ..networks.frozen import Frozen
 from ..networks.label_set_scores import LabelSetScores
@@ -31,20 +31,17 @@ from ..networks.posterior import Posterior
 from ..networks.traits import traits_of
 from ..train.callbacks import Callback
 from ..train.checkpoint import started_configuration
-from ..train.forward import network_outputs
 from ..train.state import Activation, BatchGradient, Loader, Record
 from .deep_hash import DeepHash, Indices
 from .familiarity import measure_familiarity
 from .fit_inputs import build_table, class_sizes
 from .fitting import FitData, FitOptions
-from .growth import head_weights
 from .hub import download, is_hub_name
+from .posterior_head import give_codes
 from .protocol import familiarity_of
 from .registry import register_model
 from .storage import read_model
 from .update import choose_replay, update
-
-_SCORED = 4096  # points whose scores the votes of a posterior head are fitted to
 
 
 class ADSH(DeepHash):
@@ -252,14 +249,12 @@ class ADSH(DeepHash):
     def familiarity(self, X: Any) -> NDArray[np.float64]:
         """Return (n,) how familiar items look: the share of items of known classes that look no more familiar.
 
-        Of items of known classes, 1 in 100 has less than .01. The network is not asked, since it is sure of items of
-        classes that it never saw: features are compared with those of the known classes (`learn.familiarity`).
+        Of items of known classes, 1 in 100 has less than .01. Features are compared with those of the known classes
+        (`learn.familiarity`): the network is sure of items of classes that it never saw.
         """
         self._check_fitted()
         if self.familiarity_ is None:
-            raise InputError(
-                "this model does not know what is familiar: fit one on labels, with a few items of each of two classes"
-            )
+            raise InputError("this model does not know what is familiar: fit one on labels, a few items of each class")
         features = None if len(self.input_shape_) == 1 else self.encode_with_features(X)[1]
         found = familiarity_of(self, X, features)
         assert found is not None
@@ -282,10 +277,7 @@ class ADSH(DeepHash):
         self._check_fitted()
         if self._new_labels is None:
             raise InputError("this model was fitted on a similarity matrix: its items have no labels")
-        known, table = self._new_labels.database, self.code_table_
-        starts = np.append(known.starts, known.starts[-1])  # the last set, which NO_SET names, is empty
-        ids = np.where(table.label_set == NO_SET, known.set_count, table.label_set)[table.row_numbers]
-        return LabelSets.table(starts, known.tags, known.names).with_ids(ids)
+        return self.code_table_.labels(self._new_labels.database)
 
     def code_for(self, labels: Any) -> Codes:
         """Return (n, bytes) codes for new labelled items, without their images.
@@ -347,13 +339,7 @@ class ADSH(DeepHash):
     def _finish(self, network: nn.Module, table: CodeTable | ClassTable, loader: Loader) -> None:
         if isinstance(table, ClassTable):
             assert isinstance(network, Posterior)
-            scores = None
-            if table.learns_votes:
-                sample = table.draw(min(_SCORED, table.num_sampleable), np.random.default_rng(int(self.seed)))
-                batches = network_outputs(network.network, loader, sample, activation=nn.Identity())
-                scores = torch.cat([batch.cpu() for batch in batches])
-            votes = table.finish(head_weights(network), scores)
-            network.codes.copy_(torch.as_tensor(votes))
+            give_codes(network, table, loader, int(self.seed))
 
     def _build_network(self, name: str, shape: Sequence[int], options: dict[str, Any], width: int) -> nn.Module:
         return super()._build_network(name, shape, options, self.bits)  # a posterior head is wider in training alone
@@ -369,7 +355,7 @@ class ADSH(DeepHash):
         self._new_labels = NewLabels.of(table, self.code_table_)
 
     def _label_sets(self) -> LabelSets | None:
-        return None if self._new_labels is None else self.code_table_.labels(self._new_labels.database)
+        return None if self._new_labels is None else self.database_labels_
 
     def _restore_labels(self, new_labels: NewLabels | None, names: dict[str, Any]) -> None:
         self._new_labels = new_labels

@@ -20,9 +20,6 @@ from ..learn.growing_table import GrowingTable
 from ..learn.learned_codes import NO_SET, LearnedCodes
 from ..learn.rows import Rows
 from ..networks.grow import Outputs, grow, posterior_of
-from ..networks.label_set_scores import LabelSetScores
-from ..networks.posterior import Posterior
-from ..networks.traits import traits_of
 
 if TYPE_CHECKING:
     from .adsh import ADSH
@@ -77,15 +74,6 @@ def _with_posterior(model: ADSH, database: ChangedDatabase, at_hand: Indices) ->
     table.keep_votes(posterior_of(network).codes.numpy().copy())
     table.sample_among(at_hand)
     return Growth(network, codes, table)
-
-
-def head_weights(network: Posterior) -> NDArray[np.float32]:
-    """Return (K, d) the weights of each label set's score in the last layer."""
-    head = traits_of(network).head
-    assert isinstance(head, nn.Linear)
-    weights = head.set_weights if isinstance(head, LabelSetScores) else head.weight
-    found: NDArray[np.float32] = weights.detach().float().cpu().numpy()
-    return found
 
 
 def _scores_labels(model: ADSH) -> bool:

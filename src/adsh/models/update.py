@@ -41,8 +41,9 @@ from .familiarity import last_inputs, measure_familiarity, with_new_classes
 from .fingerprint import model_fingerprint
 from .fit_inputs import labels_for
 from .fitting import FitData, FitOptions, Fitting
-from .growth import Growth, grow_model, head_weights
+from .growth import Growth, grow_model
 from .inference import encode
+from .posterior_head import give_codes
 from .replay import Replay, keep_some
 
 if TYPE_CHECKING:
@@ -276,8 +277,7 @@ def _finish_untrained(trained: nn.Module, growth: Growth) -> None:
         stacklevel=4,
     )
     if isinstance(trained, Posterior) and isinstance(growth.table, ClassTable):
-        votes = growth.table.finish(head_weights(trained), None)
-        trained.codes.copy_(torch.as_tensor(votes))
+        give_codes(trained, growth.table, None, 0)
 
 
 def _codes_without_labels(
