@@ -122,9 +122,7 @@ def main(updates):
             write_images(folder / each, each, 40, rng)
         command = [sys.executable, "-m", "adsh", "serve", "m", "--port", "0", "--json"]
         with (folder / "log").open("wb") as log:
-            service = subprocess.Popen(
-                command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ
-            )
+            service = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True)
         lines = ""
         while not lines.rstrip().endswith("}"):
             lines += service.stdout.readline()

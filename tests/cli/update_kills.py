@@ -75,7 +75,13 @@ class Run:
             [sys.executable, "-m", "adsh", "update", "killed", "new.npz", "--outer", "4"],
             cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
-        time.sleep(rng.uniform(0.4, 1.05) * self.seconds)
+        if rng.random() < 0.5:
+            time.sleep(rng.uniform(0.4, 1.05) * self.seconds)
+        else:  # around the moment in which the model is replaced, and while the index follows
+            last, until = run / "updating" / "checkpoints" / "checkpoint-000004.safetensors", time.monotonic() + 60
+            while not last.exists() and process.poll() is None and time.monotonic() < until:
+                time.sleep(0.002)
+            time.sleep(rng.uniform(0.0, 0.4))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         found = self._check(run)

@@ -150,7 +150,7 @@ def test_a_read_only_index_stays_ready_while_others_write_it(start, monkeypatch)
 
 
 def test_another_method_is_reported_apart_from_nothing_there(api):
-    for path in ("/v1/search", "/v1/encode", "/v1/items"):
+    for path in ("/v1/search", "/v1/encode", "/v1/search/batch", "/v1/count"):
         answer = api.get(path)
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
     for path in ("/v1/info", "/metrics", "/docs", "/openapi.json"):
