@@ -3,7 +3,7 @@
 run.toml       the whole run: its settings, the values used, the data and the machine
 split.npz      queries and database, as indices into the source as opened, unreadable items included
 log.jsonl      one JSON object per event, as it happens
-checkpoints/   where --checkpoint-every is given
+checkpoints/   where --checkpoint-every is given or training takes long; without the flag, until it is finished
 config.json …  the model, once it is trained: see models/storage
 """
 
@@ -44,6 +44,10 @@ class RunFolder:
         for name in (CHECKPOINTS, TENSORBOARD):
             shutil.rmtree(self.path / name, ignore_errors=True)
         (self.path / LOG).unlink(missing_ok=True)
+
+    def remove_checkpoints(self) -> None:
+        """Delete the checkpoints of this run."""
+        shutil.rmtree(self.path / CHECKPOINTS, ignore_errors=True)
 
     def write_run(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         """Write run.toml; values that are None are left out."""
