@@ -78,7 +78,7 @@ def stopped(adsh, blob_file, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(RunFolder, "log", stop)
-        assert adsh(*train("model")).status == 2
+        assert adsh(*train("model")).status == 1
     return blob_file.parent / "model"
 
 
@@ -221,7 +221,7 @@ def test_a_stopped_overwrite_goes_on_as_the_new_run_and_not_as_the_old_model(ads
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(RunFolder, "log", stop)
-        assert adsh(*train("model", 6, "--seed", 9, "--overwrite")).status == 2
+        assert adsh(*train("model", 6, "--seed", 9, "--overwrite")).status == 1
     assert (stopped / "model.safetensors").read_bytes() == old  # until the new one takes its place
     ended = adsh("train", "--resume", "--out", "model", "--json")
     assert not ended.json["already_finished"]

@@ -26,7 +26,10 @@ def command(
     k: Annotated[int, typer.Option("-k", "--k", "--top-k", help="Number of matches for each query.")] = 10,
     radius: Annotated[int | None, typer.Option(help="Only items within this Hamming distance.")] = None,
     where: Annotated[
-        list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only items with this metadata; also < <= > >= !=.")
+        list[str] | None,
+        typer.Option(
+            "--where", "--filter", metavar="FIELD=VALUE", help="Only items with this metadata; also < <= > >= !=."
+        ),
     ] = None,
     ranking: Annotated[
         str,

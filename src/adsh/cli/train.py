@@ -122,7 +122,11 @@ def command(
     workers: Workers = None,
     checkpoint_every: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Write a checkpoint every N outer iterations; the last two are kept."),
+        typer.Option(
+            metavar="N",
+            help="Write a checkpoint every N outer iterations, the last two are kept; 0 for none.  "
+            "[default: some, where training takes over two minutes]",
+        ),
     ] = None,
     tensorboard: Annotated[bool | None, typer.Option("--tensorboard", help="Write TensorBoard files.")] = None,
     tune: Annotated[
@@ -176,6 +180,7 @@ def command(
     flags = dict(locals())  # every parameter by name
     from ..runs.pipeline import IndexingInterrupted, train_and_index
     from ..runs.settings import TrainSettings, default_out
+    from ..runs.train import is_resumable
     from ..train.launch import exit_now
 
     settings = TrainSettings.from_flags(flags, config, out, resume=resume)
@@ -183,7 +188,7 @@ def command(
     if tune is not None:
         settings = _tuned(settings, out, tune)
     how_to_resume = f"adsh train --resume --out {shlex.quote(str(out))}"
-    can_resume = bool(settings.checkpoint_every)
+    can_resume = settings.checkpoint_every != 0
     if processes is not None:
         _launch(processes, f"continue with: {how_to_resume}" if can_resume else _NO_CHECKPOINTS)
     display = Progress(every=LINE_SECONDS)
@@ -197,7 +202,7 @@ def command(
         if not display.total:
             raise Stopped("stopped") from None
         where = f"stopped after outer iteration {display.done} of {display.total}"
-        how = f"continue with: {how_to_resume}" if can_resume else f"nothing of it is saved: {_NO_CHECKPOINTS}"
+        how = f"continue with: {how_to_resume}" if is_resumable(out) else f"nothing of it is saved: {_NO_CHECKPOINTS}"
         raise Stopped(f"{where}; {how}") from None
     if not artifacts.is_rank0:
         exit_now()

@@ -103,7 +103,7 @@ class DeepBaseline(DeepHash):
         callback: Callback | Callable[[Record], None] | None = None,
         save_to: str | Path | None = None,
         checkpoints: str | Path | None = None,
-        checkpoint_every: int = 1,
+        checkpoint_every: int | None = 1,
         resume: bool = False,
         overwrite: bool = False,
     ) -> Self:

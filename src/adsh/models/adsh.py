@@ -131,7 +131,7 @@ class ADSH(DeepHash):
         callback: Callback | Callable[[Record], None] | None = None,
         save_to: str | Path | None = None,
         checkpoints: str | Path | None = None,
-        checkpoint_every: int = 1,
+        checkpoint_every: int | None = 1,
         resume: bool = False,
         overwrite: bool = False,
         features: str | Path | None = None,
@@ -157,7 +157,8 @@ class ADSH(DeepHash):
             callback: A function of the record of each outer iteration, or an `adsh.train.callbacks.Callback`.
             save_to: A folder to save the model to; checked before training starts.
             checkpoints: A folder that keeps the last two checkpoints.
-            checkpoint_every: How many outer iterations lie between two checkpoints.
+            checkpoint_every: How many outer iterations lie between two checkpoints; None for one every half minute,
+                where training is expected to take over two minutes.
             resume: Continue from the last complete checkpoint, to the same codes and weights as without the
                 interruption. Checkpoints of another configuration or other data are refused.
             overwrite: Delete the checkpoints of an earlier run once this one starts.
@@ -215,7 +216,7 @@ class ADSH(DeepHash):
         callback: Callback | Callable[[Record], None] | None = None,
         save_to: str | Path | None = None,
         checkpoints: str | Path | None = None,
-        checkpoint_every: int = 1,
+        checkpoint_every: int | None = 1,
         resume: bool = False,
         overwrite: bool = False,
         features: str | Path | None = None,

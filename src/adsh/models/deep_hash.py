@@ -224,7 +224,7 @@ class DeepHash(FittedNetwork, ScikitEstimator, ABC):
         chosen |= {} if self.augment is None else {"augment": name_of(self.augment)}
         chosen |= {f"network {name}": value for name, value in (self.network_options or {}).items()}
         configuration = {**chosen, **recipe.saved()}
-        store = Checkpoints(Path(options.checkpoints), options.checkpoint_every, configuration, data)
+        store = Checkpoints(Path(options.checkpoints), options.checkpoint_every, configuration, data, recipe.outer)
         if not options.resume and not options.overwrite and found(store.folder):
             raise InputError(
                 f"{options.checkpoints} holds checkpoints of an earlier run: resume it, or give an empty folder"

@@ -54,7 +54,7 @@ class FitOptions:
     callback: Callback | Callable[[Record], None] | None = None
     save_to: str | Path | None = None
     checkpoints: str | Path | None = None
-    checkpoint_every: int = 1
+    checkpoint_every: int | None = 1  # None for some, where training takes long
     resume: bool = False
     overwrite: bool = False
     features: str | Path | None = None
@@ -224,7 +224,7 @@ class Fitting:
             return
         if self.options.save_to is not None:
             check_target(Path(self.options.save_to), network, self.data.table.number_bytes(updates))
-        if self.checkpoints is not None:
+        if self.checkpoints is not None and self.checkpoints.every is not None:
             self.checkpoints.check_space(trained, self.data.table.state_bytes(updates))
 
     def _features(self, network: Frozen) -> NDArray[np.float32]:

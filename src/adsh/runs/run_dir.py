@@ -6,7 +6,7 @@ items.npz      the key of each database item, and where it came from: see runs.d
 log.jsonl      one JSON object per event, as it happens
 updates.jsonl  what each update changed, for indexes that follow: see runs.update_record
 updating/      an update that is not finished
-checkpoints/   where --checkpoint-every is given
+checkpoints/   where --checkpoint-every is given or training takes long; without the flag, until it is finished
 config.json …  the model, once it is trained: see models/storage
 """
 
@@ -48,6 +48,10 @@ class RunFolder:
             shutil.rmtree(self.path / name, ignore_errors=True)
         for name in (LOG, UPDATES):
             (self.path / name).unlink(missing_ok=True)
+
+    def remove_checkpoints(self) -> None:
+        """Delete the checkpoints of this run."""
+        shutil.rmtree(self.path / CHECKPOINTS, ignore_errors=True)
 
     def write_run(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         """Write run.toml; values that are None are left out, and a table among the values is one of its own."""

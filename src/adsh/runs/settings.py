@@ -113,8 +113,8 @@ class TrainSettings:
 
     # What is written while it trains
 
-    checkpoint_every: int = 0
-    """Outer iterations between two checkpoints; 0 for none."""
+    checkpoint_every: int | None = None
+    """Outer iterations between two checkpoints; 0 for none. By default some, where training takes over two minutes."""
     tensorboard: bool = False
     """Write TensorBoard files."""
 

@@ -154,6 +154,8 @@ def train(
             board.close()
     if group.is_rank0:
         warn_of_shared_codes(model, labels)
+        if settings.checkpoint_every is None:  # nobody asked for them, and the model is there
+            run.remove_checkpoints()
         forget(out / FEATURES)  # the model keeps them mapped as long as it lives
         run.log("saved", rows=model.num_distinct_codes, seconds=round(model.training_seconds, 3))
     return TrainedRun(model, prepared.dataset, False, read, from_files, checked.split)
@@ -187,7 +189,7 @@ def check_output_dir(run: RunFolder, settings: TrainSettings, *, resume: bool, o
         return True
     if resume and not keeps_checkpoints(settings.method):
         raise InputError(f"{settings.method} writes no checkpoints to resume from: start over with --overwrite")
-    if resume and not settings.checkpoint_every:
+    if resume and not settings.checkpoint_every and not unfinished:
         raise InputError(
             f"{run.path} has no checkpoints to resume from: start over with --checkpoint-every 1 and --overwrite"
         )
@@ -217,8 +219,8 @@ def checkpoint_kwargs(
     if not model.keeps_checkpoints:
         return {}
     return {
-        "checkpoints": run.checkpoints if settings.checkpoint_every else None,
-        "checkpoint_every": settings.checkpoint_every or 1,
+        "checkpoints": None if settings.checkpoint_every == 0 else run.checkpoints,
+        "checkpoint_every": settings.checkpoint_every or (1 if settings.checkpoint_every == 0 else None),
         "resume": resume,
         "overwrite": overwrite,
     }

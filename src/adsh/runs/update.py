@@ -12,18 +12,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import __version__
 from ..data.fingerprint import fingerprint
 from ..data.items import as_items
 from ..errors import FolderError, InputError
-from ..hamming.bits import Codes
 from ..labels import LabelSets
-from ..learn.changes import ChangedDatabase, change_database
+from ..learn.changes import change_database
 from ..models.adsh import ADSH, load
 from ..models.fingerprint import model_fingerprint
 from ..models.storage_format import (
@@ -47,6 +45,7 @@ from ..utils.progress import Progress
 from ..utils.reading import parse_json
 from .database import Indices, RunItems
 from .run_dir import RunFolder
+from .update_differences import CodedItems, Differences
 from .update_inputs import (
     NewItems,
     Origin,
@@ -252,31 +251,6 @@ class _Recorder(Callback):
         self.work.log("outer", **record)
 
 
-class _Database(NamedTuple):
-    """The codes and labels of a model's items."""
-
-    codes: Codes
-    sets: list[tuple[str, ...]]
-    ids: NDArray[np.integer[Any]]
-    names: list[str]
-
-
-class _Differences(NamedTuple):
-    """Which of the items that stay have other names of labels, and which other codes."""
-
-    names: NDArray[np.bool_]
-    codes: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, before: _Database, after: _Database, changed: ChangedDatabase) -> _Differences:
-        """Compare the items that stay."""
-        kept, now = changed.kept, after.ids[: len(changed.kept)]
-        number = {names: k for k, names in enumerate(dict.fromkeys([*before.sets, *after.sets]))}
-        then_set, now_set = (np.array([number[names] for names in sets]) for sets in (before.sets, after.sets))
-        codes = (before.codes[kept] != after.codes[: len(kept)]).any(axis=1)
-        return cls(then_set[before.ids[kept]] != now_set[now], codes)
-
-
 class _Update:
     """One update of a run.
 
@@ -331,7 +305,7 @@ class _Update:
             overwrite=not resume,
             features=self.work.path / FEATURES if model.caches_features else None,
         )
-        kept, differs = changed.kept, _Differences.of(before, self._database(), changed)
+        kept, differs = changed.kept, Differences.of(before, self._database(), changed)
         record = UpdateRecord(
             self.before,
             model_fingerprint(model),
@@ -354,10 +328,10 @@ class _Update:
         self._replace(updated, kept)
         return updated
 
-    def _database(self) -> _Database:
+    def _database(self) -> CodedItems:
         labels = self.model.database_labels_
         sets = [tuple(map(str, labels.names_of(k))) for k in range(labels.set_count)]
-        return _Database(self.model.database_codes_, sets, labels.ids, [str(name) for name in labels.names])
+        return CodedItems(self.model.database_codes_, sets, labels.ids, [str(name) for name in labels.names])
 
     def _new_items(self, origins: Mapping[int, Origin]) -> NewItems | None:
         settings = self.settings

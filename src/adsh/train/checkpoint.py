@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
@@ -30,24 +31,41 @@ from .state import Record, TrainState
 
 FORMAT, FORMAT_VERSION = "adsh-checkpoint", 1
 KEPT = 2
+LONG, PAUSE = 120.0, 30.0  # seconds: a training run that gets checkpoints unasked, and those between two of them
 _IGNORED = ("compile",)  # may differ when resuming: how steps are computed, not which
 _PATTERN = "checkpoint-{:06}.safetensors"
 
 
 class Checkpoints:
-    """The checkpoints of one run in one folder. `configuration` and `data` identify the run."""
+    """The checkpoints of one run in one folder.
 
-    def __init__(self, folder: Path, every: int, configuration: Mapping[str, Any], data: Fingerprint) -> None:
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+    Args:
+        folder: Where they are.
+        every: Outer iterations between two; None for one every half minute, where the run is expected to take long.
+        configuration: Identifies the run, together with `data`.
+        data: The marks of the data.
+        outer: Outer iterations of the whole run.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        every: int | None,
+        configuration: Mapping[str, Any],
+        data: Fingerprint,
+        outer: int = 0,
+    ) -> None:
+        if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
             raise InputError(f"checkpoint_every={every!r}: give a whole number of outer iterations, at least 1")
-        self.folder, self.every = folder, every
+        self.folder, self.every, self._outer = folder, every, outer
+        self._written = time.monotonic()  # the last one, where they are written by time
         self._configuration = {name: str(value) for name, value in configuration.items()}
         self._data = data
 
     def save(self, state: TrainState) -> Path | None:
         """Write a checkpoint if one is due after this outer iteration, and delete all but the last two."""
         done = len(state.history)
-        if done % self.every:
+        if not self._is_due(state.history):
             return None
         tensors = _tensors(state)
         header = {
@@ -68,6 +86,16 @@ class Checkpoints:
             with suppress(OSError):
                 old.unlink()
         return path
+
+    def _is_due(self, history: list[Record]) -> bool:
+        """Return whether to write a checkpoint after this iteration."""
+        if self.every is not None:
+            return len(history) % self.every == 0
+        expected = self._outer * sum(record["seconds"] for record in history) / len(history)
+        if expected < LONG or time.monotonic() - self._written < PAUSE:
+            return False
+        self._written = time.monotonic()
+        return True
 
     def restore(self, state: TrainState, group: ProcessGroup = ProcessGroup()) -> Path | None:  # noqa: B008  # frozen
         """Put the last undamaged checkpoint in place, which rank 0 reads for all processes.
