@@ -54,7 +54,7 @@ def adsh(monkeypatch, capsys, tmp_path):
 
 @pytest.fixture
 def refused(adsh):
-    """adsh(…) that must end with status 2, or the one given, and one line, which is given back."""
+    """adsh(…) that must end with this status, and one line, which is given back."""
 
     def run(*arguments: object, status: int = 2) -> str:
         ended = adsh(*arguments)
