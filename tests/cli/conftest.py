@@ -54,11 +54,11 @@ def adsh(monkeypatch, capsys, tmp_path):
 
 @pytest.fixture
 def refused(adsh):
-    """adsh(…) that must end with status 2 and one line, which is given back."""
+    """adsh(…) that must end with this status, and one line, which is given back."""
 
-    def run(*arguments: object) -> str:
+    def run(*arguments: object, status: int = 2) -> str:
         ended = adsh(*arguments)
-        assert ended.status == 2, (ended.out, ended.err)
+        assert ended.status == status, (ended.out, ended.err)
         assert ended.out == ""
         assert ended.err.count("\n") == 1
         assert ended.err.startswith("adsh: ")

@@ -72,7 +72,9 @@ def test_an_index_on_a_server_is_used_like_a_folder(done, refused, photos):
 def test_a_server_that_is_not_there_is_reported_in_one_line(refused):
     for command in (("index", "info"), ("index", "verify"), ("search",), ("index", "copy")):
         more = ("x.jpg",) if command == ("search",) else ("to",) if command[-1] == "copy" else ()
-        said = refused(*command, "postgresql://me:geheim@127.0.0.1:1/x", *more)
+        said = refused(
+            *command, "postgresql://me:geheim@127.0.0.1:1/x", *more, status=2 if command == ("search",) else 1
+        )
         assert "geheim" not in said
         assert "127.0.0.1" in said or command == ("search",)
     assert "no kind of index" in refused("index", "info", "redis://me:geheim@host/1")
