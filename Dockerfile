@@ -1,7 +1,7 @@
-# Serves an exported model and an index: no torch, no compiler, a user without rights. See docs/export.md.
+# Serves an exported model and an index: no torch, no compiler, a user without rights. See docs/howto/export.md.
 FROM python:3.11-slim AS build
 WORKDIR /src
-COPY pyproject.toml constraints.txt requirements-serve.txt README.md LICENSE ./
+COPY pyproject.toml constraints.txt requirements-serve.txt hatch_build.py README.md LICENSE ./
 RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt -r requirements-serve.txt
 COPY src src

@@ -15,7 +15,16 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src/adsh"
 # What people who unpack the source archive need besides the package.
-BESIDE = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", "constraints.txt", "mkdocs.yml")
+BESIDE = (
+    "pyproject.toml",
+    "hatch_build.py",
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "Makefile",
+    "constraints.txt",
+    "mkdocs.yml",
+)
 FOLDERS = ("tests", "examples", "docs", "benchmarks", "runs", "results")
 
 
@@ -54,6 +63,8 @@ def main() -> None:
     assert not wanted - inside, f"the wheel lacks {sorted(wanted - inside)}"
     more = {name for name in inside - wanted if not name.startswith(f"adsh-{called}.dist-info/")}
     assert not more, f"the wheel holds {sorted(more)}, which are not of the package"
+    leading = re.findall(r"!\[|\]\((?!https://)", about.get_payload())
+    assert not leading, "the description has images, or links that lead nowhere on a package index"
     assert about["Version"] == called, f"the wheel calls itself {about['Version']}, and src/adsh/__init__.py {called}"
     with tarfile.open(source) as opened_source:
         held = {name.removeprefix(f"adsh-{called}/") for name in opened_source.getnames()}

@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import cli_reference  # noqa: E402  # after its folder is known
+import headline_tables  # noqa: E402  # the same
 import http_reference  # noqa: E402  # the same
 import results_tables  # noqa: E402  # the same
 
@@ -25,13 +26,13 @@ _MARK = re.compile(r"<!-- generated: (\w+) -->")
 _LINK = re.compile(r"\]\((\.\./[^)#\s]*)(#[^)\s]*)?\)")
 
 
-def decisions() -> list[tuple[str, str]]:
-    """The title and the path of each decision, in order."""
+def decisions(folder: str = "decisions") -> list[tuple[str, str]]:
+    """The title and the path of each decision, in order; or of the lab notes in another folder."""
     found = []
-    for path in sorted((HERE / "decisions").glob("[0-9]*.md")):
+    for path in sorted((HERE / folder).glob("[0-9]*.md")):
         title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
         number = path.name[:4].lstrip("0")
-        found.append((f"{number}. {re.sub(r'^[0-9]+[.] ', '', title)}", f"decisions/{path.name}"))
+        found.append((f"{number}. {re.sub(r'^(Lab notes )?[0-9]+[.:] ', '', title)}", f"{folder}/{path.name}"))
     return found
 
 
@@ -44,6 +45,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "cli": cli_reference.markdown,
     "http": http_reference.markdown,
     "decisions": decision_list,
+    **headline_tables.TABLES,
     **results_tables.TABLES,
 }
 
@@ -70,10 +72,11 @@ def on_config(config: Any) -> Any:
     """Lists the decisions in the navigation."""
     for section in config.nav:
         if "Decisions" in section:
-            section["Decisions"] = [
-                "decisions/index.md",
-                *({title.replace("`", ""): path} for title, path in decisions()),
-            ]
+            pages, notes = (
+                [{title.replace("`", ""): path} for title, path in decisions(folder)]
+                for folder in ("decisions", "decisions/notes")
+            )
+            section["Decisions"] = ["decisions/index.md", *pages, {"Lab notes": notes}]
     return config
 
 

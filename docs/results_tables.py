@@ -11,6 +11,7 @@ from typing import Any
 RESULTS = Path(__file__).parent.parent / "results"
 BITS = (12, 24, 32, 48)
 _COLUMNS = ("learned", "network", "new")
+_KEYS = ("map_expected", "map_network", "map_new")  # the same in files of runs
 
 
 def read(name: str) -> Any:
@@ -42,7 +43,7 @@ def summaries() -> str:
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
-    """Return the table of one file; runs that differ only in their seed are one row, with two values per cell."""
+    """Return the table of one file; runs that differ only in their seed are one row, with three values per cell."""
     groups: dict[tuple[str, ...], dict[int, list[dict[str, Any]]]] = {}
     protocols = sorted({row["protocol"] for row in rows})
     for row in rows:
@@ -56,17 +57,17 @@ def summary(rows: list[dict[str, Any]]) -> str:
     for label, by_bits in groups.items():
         seconds = [run["seconds"] for runs in by_bits.values() for run in runs]
         splits = max(len({run["seed"] for run in runs}) for runs in by_bits.values())
-        cells = [_both(by_bits[b]) if b in by_bits else "" for b in BITS]
+        cells = [_three(by_bits[b]) if b in by_bits else "" for b in BITS]
         duration = f"{statistics.fmean(seconds):.0f}\u00a0s"
-        lines.append([", ".join(label), "learned<br>network", *cells, duration, splits])
+        lines.append([", ".join(label), "learned<br>network<br>new items", *cells, duration, splits])
     text = table(["run", "codes", *(f"{b} bits" for b in BITS), "training", "splits"], lines)
     return text if len(protocols) > 1 else f"Protocol `{protocols[0]}`:\n\n{text}"
 
 
-def _both(runs: list[dict[str, Any]]) -> str:
-    """Return MAP with learned database codes, and below it MAP with those of the network."""
-    scores = [[run[key] for run in runs if run.get(key) is not None] for key in ("map_expected", "map_network")]
-    return "<br>".join(figure(values) if values else "" for values in scores)
+def _three(runs: list[dict[str, Any]]) -> str:
+    """Return MAP with learned database codes, below it MAP with those of the network, then that among new items."""
+    scores = [[run[key] for run in runs if run.get(key) is not None] for key in _KEYS]
+    return "<br>".join(figure(values) if values else "–" for values in scores)
 
 
 def methods() -> str:
@@ -81,9 +82,10 @@ def methods() -> str:
         lines = []
         for (method, learner), by_bits in groups.items():
             cells = [_with_paper(list(by_bits[b].values())) if b in by_bits else "" for b in BITS]
-            hashed = figure([row["map_network"] for row in by_bits[max(by_bits)].values()])
-            lines.append([f"`{method}`", learner, *cells, hashed])
-        head = ["method", "with", *(f"{b} bits" for b in BITS), "hashed, longest"]
+            longest = by_bits[max(by_bits)].values()
+            others = [[row[key] for row in longest if row.get(key) is not None] for key in _KEYS[1:]]
+            lines.append([f"`{method}`", learner, *cells, *(figure(values) if values else "–" for values in others)])
+        head = ["method", "with", *(f"{b} bits" for b in BITS), "hashed, longest", "new items, longest"]
         parts += [f"### {folder.name}: the paper's methods", table(head, lines)]
     return "\n\n".join(parts)
 
@@ -116,11 +118,9 @@ def cpu() -> str:
     for network in ("linear", "mlp"):
         runs = [r for r in content["rows"] if r["network"] == network and "map_expected" in r]
         seconds = statistics.median(r["seconds"] for r in runs)
-        rows.append([
-            f"`{network}`", figure([r["map_expected"] for r in runs]), figure([r["map_network"] for r in runs]),
-            f"{seconds:.0f} s", len(runs),
-        ])  # fmt: skip
-    head = ["network", "codes as learned", "codes by the network", "training (median)", "splits"]
+        scores = (figure([r[key] for r in runs if key in r]) for key in _KEYS)
+        rows.append([f"`{network}`", *scores, f"{seconds:.0f} s", len(runs)])
+    head = ["network", "codes as learned", "codes by the network", "new items", "training (median)", "splits"]
     return f"{content['bits']} bits, {content['machine']}:\n\n{table(head, rows)}"
 
 

@@ -1,7 +1,7 @@
 """Search from Python over HTTP: start the service, and call it through `adsh.client`.
 
 `adsh.client` is one file that needs only the standard library: copy it to where adsh is not installed. Everything that
-it does is also a plain HTTP request (docs/serve.md has each of them for curl).
+it does is also a plain HTTP request (docs/howto/serve.md has each of them for curl).
 """
 
 # %%

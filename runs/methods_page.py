@@ -1,4 +1,4 @@
-"""Write the rows of results/cifar10/baselines.json as tables into docs/methods.md, between its two marks.
+"""Write the rows of results/cifar10/baselines.json as tables into docs/reference/methods.md, between its two marks.
 
 python runs/methods_page.py
 """
@@ -44,13 +44,15 @@ def lines(rows, names):
                 else ["-"] * 4
             )
             label = f"`{name}`" + (f", {hash_function or network}" if hash_function or network else "")
-            hashed, seconds = format_score(longest["map_network"]), f"{longest['seconds']:,.0f} s"
-            yield "| " + " | ".join([label, *ours, hashed, seconds, " ".join(paper)]) + " |"
+            others = [format_score(longest.get(key)) for key in ("map_network", "map_new")]
+            yield "| " + " | ".join([label, *ours, *others, f"{longest['seconds']:,.0f} s", " ".join(paper)]) + " |"
 
 
 def page(rows):
-    head = "| method | 12 | 24 | 32 | 48 bits | hashed, longest | its training | the paper, on CNN-F |"
-    rule = "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    columns = "method", "12", "24", "32", "48 bits", "hashed, longest", "new items, longest"
+    names = [*columns, "its training", "the paper, on CNN-F"]
+    head = f"| {' | '.join(names)} |"
+    rule = "|" + " --- |" * len(names)
     plain = [head, rule, *lines(rows, PLAIN)]
     whole = [head, rule, *lines(rows, WHOLE)]
     return "\n".join(
@@ -60,7 +62,7 @@ def page(rows):
 
 def main():
     rows = [row for row in json.loads(Path("results/cifar10/baselines.json").read_text()) if row["seed"] == 0]
-    path = Path("docs/methods.md")
+    path = Path("docs/reference/methods.md")
     before, _, rest = path.read_text().partition(START)
     after = rest.partition(END)[2]
     path.write_text(f"{before}{START}\n{page(rows)}\n{END}{after}")

@@ -72,7 +72,7 @@ def test_compose_runs_as_whoever_owns_the_index():
     """Adding to an index needs to write to it, and what the host's user built is not user 10001's."""
     compose = (ROOT / "compose.yaml").read_text(encoding="utf-8")
     assert 'user: "${ADSH_USER:-10001:10001}"' in compose
-    page = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/howto/export.md").read_text(encoding="utf-8")
     assert "ADSH_USER=$(id -u):$(id -g) ADSH_TOKEN=" in page
     assert "chown -R 10001:10001 serve/index" in page
     assert "--read-only --tmpfs /tmp" in page

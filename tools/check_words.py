@@ -1,7 +1,7 @@
 """Refuse identifiers from the private vocabulary this project once had: `make check` runs it.
 
-docs/glossary.md has the words to use instead. An identifier is split at underscores and capitals, so `told_weights` and
-`_ToldWeights` are found as well as `told`. Old public names that stay as aliases are listed in ALIASES.
+docs/reference/glossary.md has the words to use instead. An identifier is split at underscores and capitals, so
+`told_weights` and `_ToldWeights` are found as well as `told`. Old public names that stay as aliases are in ALIASES.
 
     python tools/check_words.py [FOLDER …]        src by default
 """

@@ -6,8 +6,8 @@ authors-pytorch  as the authors' PyTorch program does: V once an outer iteration
 modern           the default: the best recipe found here, with values for each kind of network
 fast             the shortest run to what was the best published MAP on CIFAR-10
 
-A `Recipe` holds the paper's own values and three groups: `optimization`, `images` and `system`. Every value is also
-read and given by its flat name: `Recipe(lr=1e-3)`, `recipe.lr`. Files keep the flat names they have always had.
+A `Recipe` holds the paper's own values and the groups `optimization`, `images` and `system`. Every value is also read
+and given by its flat name, which files have: `Recipe(lr=1e-3)`, `recipe.lr`.
 """
 
 from __future__ import annotations
@@ -271,8 +271,8 @@ def checked(name: str, value: Any, given: str | None = None) -> Any:
 
 _PLAIN = Recipe()
 _PRESETS: dict[str, Recipe] = {
-    # The defaults are facts about the authors' programs: SGD without momentum, weight decay 5e-4, T_in 3, m 2000.
-    # The paper tunes the rate in 1e-6 .. 1e-2 on validation and names none: 1e-3 is a start to tune from.
+    # The defaults are the authors' programs': SGD without momentum, weight decay 5e-4, T_in 3, m 2000. The paper tunes
+    # the rate in 1e-6 .. 1e-2 on validation: 1e-3 is a start.
     "paper": Recipe(samples=1000, batch_size=128, code_update_interval="epoch", refresh_outputs="fresh"),
     "authors-matlab": Recipe(
         lr=1e-4, lr_end=1e-6, schedule="log", use_sign_outputs=True, head_std=0.01, divisor="nominal"
@@ -295,7 +295,7 @@ _MULTI_LABEL: dict[str, dict[str, Any]] = {
     "modern": {"sweeps": 3, "target_exponent": 0.25},
     "fast": {"sweeps": 3, "target_exponent": 0.25, "frozen_blocks": 0},  # frozen blocks cost .016 there
 }
-# Many label sets on features are soon memorized. Methods that learn from pairs alone lose by it: decision 16.
+# Many label sets on features are soon memorized. Methods that learn from pairs lose by it: decision 16.
 _MULTI_LABEL_ON_FEATURES: dict[str, dict[str, Any]] = {
     "adsh": {"weight_decay": 1.0, "gamma": 2000.0},
     "classifier": {"weight_decay": 1.0},
@@ -391,9 +391,7 @@ def recipe(
 def _posterior_on_features(points: int | None, samples: int | None) -> dict[str, Any]:
     """Return what changes for a classifier of features, from the number of points and m, where known: decision 19.
 
-    Fresh items are worth more than repeats, and a classifier of many items is soon too sure of itself: in 50 outer
-    iterations it sees each item 20 times, a few items up to 100 times, and 450,000 at most, in eight steps an iteration
-    at least.
+    In 50 outer iterations each item is seen 20 times, few items up to 100, and 450,000 in all at most.
     """
     seen = 9_000 if points is None else min(9_000, 2 * points, max(3_000, ceil(0.4 * points)))  # in an iteration
     inner = 2 if points is not None and samples is None and seen > points else 1

@@ -210,7 +210,8 @@ def test_with_nothing_said_a_folder_ends_as_a_model_a_report_and_an_index(adsh, 
         r"Of the 10 nearest items to an image that it has not seen, \d+ % are of the same kind \(6 images", words
     )
     assert re.search(r"too few to go by\); by chance it would be (49|50|51) %\.\n", words)
-    assert len(re.findall(r"^  (?:cat|dog) found ", words, re.MULTILINE)) == 3
+    found = re.findall(r"^  (?:cat|dog) found .*$", words, re.MULTILINE)
+    assert 1 <= len(found) == len(set(found)) <= 3
     lines = dict(line.split(maxsplit=1) for line in listed.splitlines())
     assert lines.keys() == {"model", "items", "report", "index", "next"} | lines.keys() & {"ahead"}
     assert lines["report"] == "photos-8bits/report/report.html"

@@ -104,3 +104,21 @@ def test_a_plain_folder_of_classes_is_opened_without_a_word(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert open_source(folder(tmp_path, "cat/1.png", "dog/2.png", "3.png")).classes == ("cat", "dog")
+
+
+@pytest.mark.parametrize("part", ["", "train/"])
+def test_folders_inside_the_classes_that_share_a_class_are_named(tmp_path, part):
+    names = [f"{part}fruit/{kind}/1.png" for kind in ("apple", "pear", "plum", "quince")] + [f"{part}milk/oat/1.png"]
+    names += [name.replace("train", "test") for name in names] if part else []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dataset = open_source(folder(tmp_path, *names))
+    assert dataset.classes == ("fruit", "milk")
+    (said,) = [str(one.message) for one in caught if "not told apart" in str(one.message)]
+    assert "fruit/apple, fruit/pear, fruit/plum and 1 more; for classes by these, give a list" in said
+
+
+def test_folders_next_to_images_are_no_classes_that_were_missed(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_source(folder(tmp_path, "cat/1.png", "cat/old/2.png", "cat/new/3.png", "dog/deep/4.png"))

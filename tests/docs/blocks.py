@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 import signal
@@ -23,6 +24,16 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 COMMANDS, PROGRAMS, SHOWN = ("bash", "console", "sh"), ("python",), ("text",)
 _REASON = re.compile(r"<!-- not run: (\S.{9,}?) -->")
+
+
+def load_hooks(name: str = "hooks") -> Any:
+    """docs/hooks.py, or another module of docs/, as mkdocs loads it."""
+    before = list(sys.path)
+    sys.path.insert(0, str(DOCS))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path[:] = before
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import pytest
 
 from .blocks import COMMANDS, PAGES, PROGRAMS, ROOT, SHOWN, Block, blocks_of, run
 
-START = "docs/start.md"  # see test_start.py
-RUN_ELSEWHERE = {"docs/serve.md": "tests/serve/test_docs.py"}  # by a test of its own, against a real service
+START = "docs/tutorial/start.md"  # see test_start.py
+RUN_ELSEWHERE = {"docs/howto/serve.md": "tests/serve/test_docs.py"}  # by a test of its own, against a real service
 
 
 def pages_to_run() -> list[Path]:

@@ -1,4 +1,7 @@
-"""Figures of the README and of docs/results.md are those of results/: means are computed again here."""
+"""Figures of the README and of docs/results.md are those of results/: means are computed again here.
+
+`PAGE` is the results page as it is written, `SHOWN` as it is built, with its tables generated.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,19 @@ import pytest
 
 from adsh.experiments.cell import display_name
 
-from .blocks import ROOT
+from .blocks import ROOT, load_hooks
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs/results.md").read_text(encoding="utf-8")
-RUNS = json.loads((ROOT / "results/cifar10/summary.json").read_text(encoding="utf-8"))
+SHOWN = load_hooks().with_generated(PAGE)
+
+
+def read(name: str) -> Any:
+    """A JSON file of results."""
+    return json.loads((ROOT / "results" / name).read_text(encoding="utf-8"))
+
+
+RUNS = read("cifar10/summary.json")
 
 
 def values(figure: str, **selection: Any) -> list[float]:
@@ -36,34 +47,87 @@ def shown(some: list[float]) -> str:
 @pytest.mark.parametrize(
     ("row", "figure"), [("codes as learned", "map_expected"), ("database encoded by the network", "map_network")]
 )
-@pytest.mark.parametrize("page", [README, PAGE], ids=["README.md", "results.md"])
-def test_the_comparison_with_published_results(page, row, figure):
-    line = next(line for line in page.splitlines() if line.startswith(f"| **adsh, {row}"))
+def test_the_comparison_with_published_results(row, figure):
+    line = next(line for line in PAGE.splitlines() if line.startswith(f"| **adsh, {row}"))
     cells = [cell.strip().replace("*", "") for cell in line.split("|")[2:-1]]
     runs = [values(figure, preset="modern", network="efficientnet_lite2", bits=bits) for bits in (12, 24, 32, 48)]
     assert {len(run) for run in runs} == {3}
     assert cells == [shown(run) for run in runs]
 
 
-def test_published_rows_of_the_readme_are_those_of_the_page():
-    for name in ("| authors' PyTorch program", "| the paper, CNN-F"):
-        (row,) = [line for line in README.splitlines() if line.startswith(name)]
-        assert row in PAGE.splitlines()
+def rows_of(page: str, name: str) -> list[str]:
+    """The cells of the row that begins so."""
+    (line,) = [line for line in page.splitlines() if line.startswith(f"| {name}")]
+    return [cell.strip() for cell in line.split("|")[2:-1]]
+
+
+@pytest.mark.parametrize("page", [README, SHOWN], ids=["README.md", "results.md"])
+def test_the_headlines_are_the_means_of_the_runs(page):
+    modern = {"preset": "modern", "network": "efficientnet_lite2", "bits": 48}
+    means = [short(np.mean(values(figure, **modern))) for figure in ("map_expected", "map_network")]
+    assert rows_of(page, "CIFAR-10, EfficientNet-Lite2 fine-tuned") == ["59,000", *means, "–"]
+    assert not any("map_new" in run for run in RUNS)  # once it is measured, the dash goes, and so does what explains it
+    for name, published in (("the authors' PyTorch program", "authors' PyTorch program"), ("the paper", "the paper")):
+        (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| {published}, ")]
+        assert rows_of(page, f"as published: {name}")[1] == line.split("|")[-2].strip()
+    rows = read("cifar10/cpu.json")["rows"]
+    mlp = [row for row in rows if row["network"] == "mlp" and "map_expected" in row]
+    columns = [short(np.mean([row[key] for row in mlp])) for key in ("map_expected", "map_network", "map_new")]
+    assert rows_of(page, "CIFAR-10, features") == ["59,000", *columns]
+    lines = (ROOT / "results/benchmarks/many_classes.jsonl").read_text(encoding="utf-8").splitlines()
+    for data, bits, name in (("coco17", 48, "coco17, features"), ("caltech", 48, "Caltech"), ("cub", 64, "CUB")):
+        runs = [
+            row for row in map(json.loads, lines) if (row["data"], row["bits"], row["method"]) == (data, bits, "adsh")
+        ]
+        means = [short(np.mean([run[column]["map"] for run in runs])) for column in ("learned", "network", "new")]
+        assert rows_of(page, name)[1:] == means
+    folders = read("benchmarks/photo_folders.json")["figures"]
+    assert len(folders["folders"]) == 4
+    for measured in folders["folders"].values():
+        assert measured["images"] >= 1200
+        assert (
+            f"| {' | '.join(short(measured['model'][name]['MAP']) for name in ('learned', 'network', 'new'))} |" in page
+        )
+
+
+@pytest.mark.parametrize("page", [README, SHOWN], ids=["README.md", "results.md"])
+def test_the_alternatives_are_the_means_of_the_runs(page):
+    runs = read("benchmarks/alternatives.json")["figures"]["runs"]
+    assert len(runs) == 3
+    named = {
+        "**`adsh`": "adsh", "float vectors": "float vectors", "a linear": "linear classifier",
+        "the same, product-quantised": "product quantisation, 64 bytes",
+        "the same, to 8": "product quantisation, 8 bytes",
+    }  # fmt: skip
+    for name, way in named.items():
+        found, right, size, *_ = rows_of(page, name)
+        assert found == short(np.mean([run[way]["MAP"] for run in runs]))
+        assert right == f"{100 * np.mean([run[way]['P@10'] for run in runs]):.0f} %"
+        assert size == f"{runs[0][way]['bytes']:,}"
+
+
+def test_what_is_said_of_folders_of_photographs():
+    """Codes find about twice as much as float vectors; a linear classifier is ahead of codes on most, for new items."""
+    folders = read("benchmarks/photo_folders.json")["figures"]["folders"].values()
+    new = [(one["model"]["new"], one["baselines"]["float cosine"]["new"]) for one in folders]
+    assert all(1.5 < codes["MAP"] / floats["MAP"] < 2.5 for codes, floats in new)
+    linear = [one["baselines"]["linear classifier"]["new"]["MAP"] for one in folders]
+    assert sum(rival > codes["MAP"] for rival, (codes, _) in zip(linear, new, strict=True)) > len(new) / 2
+
+
+def test_the_tables_of_the_readme_are_those_of_the_results():
+    tables = load_hooks("readme_tables")
+    assert tables.filled(README) == README, "python docs/readme_tables.py writes them again"
 
 
 def test_rounded_figures_of_the_readme():
     text = " ".join(README.split())
-    cold = json.loads((ROOT / "results/cifar10/cold.json").read_text(encoding="utf-8"))
-    fast = np.mean(values("map_expected", preset="fast", network="efficientnet_lite0", bits=24))
-    assert f"trains in {cold['training_seconds']:.0f} s and reaches {fast:.3f} at 24 bits".replace(" 0.", " .") in text
-    rows = json.loads((ROOT / "results/cifar10/cpu.json").read_text(encoding="utf-8"))["rows"]
-    mlp = [row for row in rows if row["network"] == "mlp" and "map_expected" in row]
-    score = f"{np.mean([row['map_expected'] for row in mlp]):.3f}".removeprefix("0")
-    seconds = [row["seconds"] for row in mlp]
-    assert f"network reaches {score} in {min(seconds):.0f} to {max(seconds):.0f} s" in text
-    scale = json.loads((ROOT / "results/benchmarks/scale.json").read_text(encoding="utf-8"))["figures"]["update"]
+    scale = read("benchmarks/scale.json")["figures"]["update"]
     ms = {row["n"]: row["update_ms"] for row in scale if row["setting"] == "10 classes"}
     assert f"takes {ms[59_000]:.1f} ms for 59,000 points and {ms[10**9]:.1f} ms for 1,000,000,000" in text
+    waste = read("benchmarks/photo_folders.json")["figures"]["folders"]["waste"]["model"]["learned"]
+    said = f"{100 * waste['P@10']:.0f} % are of the same kind; by chance it would be {100 * waste['chance']:.0f} %"
+    assert said in text
 
 
 def test_fast_is_as_fast_and_good_as_the_page_says():
@@ -71,7 +135,7 @@ def test_fast_is_as_fast_and_good_as_the_page_says():
     fast = {"preset": "fast", "network": "efficientnet_lite0", "bits": 24}
     seconds = values("seconds", **fast)
     assert f"| {np.mean(seconds):.1f} s ({min(seconds):.1f} to {max(seconds):.1f}) |" in text
-    cold = json.loads((ROOT / "results/cifar10/cold.json").read_text(encoding="utf-8"))
+    cold = read("cifar10/cold.json")
     assert f"| {cold['training_seconds']} s | {cold['cold_start_seconds']} s |" in text
     assert f"MAP {shown(values('map_expected', **fast))} over five splits" in text
     assert f"{np.mean(values('map_network', **fast)):.4f}"[1:] + " with the database encoded by the network" in text
@@ -79,7 +143,7 @@ def test_fast_is_as_fast_and_good_as_the_page_says():
 
 @pytest.mark.parametrize("table", ["table1", "table2"])
 def test_the_papers_tables_are_those_of_the_results(table):
-    rows = json.loads((ROOT / f"results/cifar10/{table}.json").read_text(encoding="utf-8"))
+    rows = read(f"cifar10/{table}.json")
     section = PAGE.split("## The paper's tables")[1].split("\n## ")[0].replace("**", "")
     for method in dict.fromkeys(row["method"] for row in rows):
         cells = []
@@ -92,23 +156,25 @@ def test_the_papers_tables_are_those_of_the_results(table):
 
 
 def test_the_comparison_on_the_same_features_is_as_the_page_says():
-    text = " ".join(PAGE.split())
-    rows = json.loads((ROOT / "results/cifar10-features/table2.json").read_text(encoding="utf-8"))
-    said = {"adsh": "{} to {}, against", "sdh_d": "{} to {} of SDH-D", "classifier_d": "{} to {} of the classifier"}
-    for method, sentence in said.items():
-        means = [
-            np.mean([row["map_expected"] for row in rows if (row["method"], row["bits"]) == (method, bits)])
-            for bits in (12, 24, 32, 48)
-        ]
-        assert sentence.format(short(min(means)), short(max(means))) in text
+    for data in ("cifar10", "coco17"):
+        rows = read(f"{data}-features/table2.json")
+        for method, name in (("adsh", "ADSH"), ("sdh_d", "SDH-D"), ("classifier_d", "classifier-D")):
+            cells = []
+            for bits in (12, 24, 32, 48):
+                of_each = [row for row in rows if (row["method"], row["bits"]) == (method, bits)]
+                known = [
+                    [row[key] for row in of_each if row.get(key)] for key in ("map_expected", "map_network", "map_new")
+                ]
+                cells.append(" / ".join(short(np.mean(some)) if some else "–" for some in known))
+            assert f"| {data} | {name} | {' | '.join(cells)} |" in SHOWN
     seconds = {(row["method"], row["points"]): row["seconds"]
-               for row in json.loads((ROOT / "results/cifar10-features/time.json").read_text(encoding="utf-8"))
+               for row in read("cifar10-features/time.json")
                if row["points"] and row["options"].get("outer") == 5}  # fmt: skip
     assert seconds["adsh", 58_000] < 1.1 * seconds["adsh", 5_000] < 0.3 * seconds["dsh", 58_000]
 
 
 def test_training_takes_as_long_as_the_page_says():
-    rows = json.loads((ROOT / "results/cifar10/time.json").read_text(encoding="utf-8"))
+    rows = read("cifar10/time.json")
     few = [row for row in rows if row["points"] and row["options"].get("outer") == 5]
     seconds = {(row["method"], row["points"]): row["seconds"] for row in few}
     ours = {f"{seconds['adsh', points]:.1f}" for points in (10_000, 58_000)}
@@ -129,13 +195,15 @@ def test_alexnet_is_as_good_as_the_page_says(row, figure):
 
 
 def test_two_cores_are_as_good_as_the_page_says():
-    text, rows = " ".join(PAGE.split()), json.loads((ROOT / "results/cifar10/cpu.json").read_text("utf-8"))["rows"]
+    rows = read("cifar10/cpu.json")["rows"]
+    text = SHOWN.replace("\u00a0", " ")
     for network in ("linear", "mlp"):
         whole = [row for row in rows if row["network"] == network and "map_expected" in row]
-        assert f"`{network}` {shown([row['map_expected'] for row in whole])} in " in text
+        columns = [shown([row[key] for row in whole]) for key in ("map_expected", "map_network", "map_new")]
+        assert f"| `{network}` | {' | '.join(columns)} | " in text
     partly = [row for row in rows if "map_labelled" in row]
-    assert f"with MAP {shown([row['map_labelled'] for row in partly])} and the others" in text
-    assert f"with {shown([row['map_unlabelled'] for row in partly])}." in text
+    assert f"| labelled | {shown([row['map_labelled'] for row in partly])} |" in text
+    assert f"| without a label | {shown([row['map_unlabelled'] for row in partly])} |" in text
 
 
 @pytest.mark.parametrize("preset", ["paper", "authors-pytorch", "authors-matlab", "classifier"])
@@ -156,13 +224,13 @@ def test_the_presets_and_the_classifier_are_as_the_page_says(preset):
     ("row", "figure"), [("codes as learned", "map_expected"), ("database encoded by the network", "map_network")]
 )
 def test_coco17_is_as_the_page_says(row, figure):
-    runs = json.loads((ROOT / "results/coco17/summary.json").read_text(encoding="utf-8"))
+    runs = read("coco17/summary.json")
     both = [shown([run[figure] for run in runs if run["bits"] == bits]) for bits in (12, 48)]
     assert f"| {row} | {both[0]} | {both[1]} |" in PAGE
 
 
 def test_the_speed_of_the_metrics_is_as_the_page_says():
-    figures = json.loads((ROOT / "results/benchmarks/metrics.json").read_text(encoding="utf-8"))["figures"]
+    figures = read("benchmarks/metrics.json")["figures"]
     small = [row for row in figures if row["case"] == "small"]
     assert len(small) == 3
     for row in small:
@@ -175,13 +243,13 @@ def test_the_speed_of_the_metrics_is_as_the_page_says():
 @pytest.mark.parametrize("page", [README, PAGE], ids=["README.md", "results.md"])
 def test_every_table_of_figures_names_its_file(page):
     for section in re.split(r"^## ", page, flags=re.MULTILINE):
-        if re.search(r"^\|.*\d\.?\d* ?(?:ms|s)? \|", section, re.MULTILINE):
+        if re.search(r"^\|.*\d\.?\d* ?(?:ms|s)? \|", section, re.MULTILINE) and "<!-- figures: " not in section:
             assert re.search(r"\]\((?:\.\./)?results/[\w/]+\.json\)", section), section.splitlines()[0]
 
 
 def test_what_is_said_of_a_few_thousand_items_and_of_classes_that_were_not_trained():
     """docs/explanation/limits.md: codes find more than the float vectors, and vectors find more of an unseen class."""
-    sets = json.loads((ROOT / "results/benchmarks/small_folders.json").read_text(encoding="utf-8"))["figures"]["sets"]
+    sets = read("benchmarks/small_folders.json")["figures"]["sets"]
     assert len(sets) == 3
     for measured in sets.values():
         for run in measured["MAP"]:
@@ -194,12 +262,12 @@ def test_what_is_said_of_a_few_thousand_items_and_of_classes_that_were_not_train
 
 
 def test_what_is_said_of_guesses():
-    """docs/serve.md: how far shares are from how often guesses are right, next to those of the ten nearest items."""
-    sets = json.loads((ROOT / "results/benchmarks/guess.json").read_text(encoding="utf-8"))["figures"]["sets"]
+    """docs/howto/serve.md: how far shares are from how often guesses are right, next to those of the ten nearest."""
+    sets = read("benchmarks/guess.json")["figures"]["sets"]
     assert len({name.partition(",")[0] for name in sets}) == 3
     ways = [(ways[f"{codes}, all items"], ways[f"{codes}, ten nearest"]) for ways in sets.values()
             for codes in ("as learned", "by the network")]  # fmt: skip
-    said = (ROOT / "docs/serve.md").read_text(encoding="utf-8")
+    said = (ROOT / "docs/howto/serve.md").read_text(encoding="utf-8")
     gaps = [all_items["gap"] for all_items, _ in ways]
     assert f"differ by {max(gaps):.2f} on average at most".replace("0.", ".") in said
     sure = min(all_items["bins"]["0.9"][1] for all_items, _ in ways)

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 
 import pytest
 
-from .blocks import DOCS, PAGES, ROOT
+from .blocks import DOCS, PAGES, ROOT, load_hooks
 
 
 @pytest.fixture(scope="module")
 def hooks():
     """docs/hooks.py, as mkdocs loads it."""
-    before = list(sys.path)
-    sys.path.insert(0, str(DOCS))
-    try:
-        import hooks
-    finally:
-        sys.path[:] = before
-    return hooks
+    return load_hooks()
 
 
 def test_every_command_and_flag_is_in_the_reference(hooks):
@@ -53,7 +46,7 @@ def test_every_route_is_in_the_reference(hooks):
 
 
 def test_every_table_of_results_can_be_generated(hooks):
-    for name, make in hooks.results_tables.TABLES.items():
+    for name, make in {**hooks.headline_tables.TABLES, **hooks.results_tables.TABLES}.items():
         text = make()
         assert text.count("\n") >= 2, name
         widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
@@ -70,7 +63,8 @@ def test_every_mark_of_a_page_is_known(hooks):
 def test_links_to_files_lead_somewhere(hooks):
     """mkdocs checks links between pages; these are those of the README, and those that leave docs/."""
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#\s]+)", text) + re.findall(r'src="([^"]+)"', text):
             if not re.match(r"[a-z]+:", target):
                 assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
 
@@ -80,6 +74,13 @@ def test_every_page_is_in_the_navigation():
     for page in PAGES[1:]:
         name = page.relative_to(DOCS).as_posix()
         assert name in listed or name.startswith("decisions/"), name
+
+
+def test_a_decision_fits_a_screen_and_leads_to_its_lab_notes():
+    for page in (DOCS / "decisions").glob("[0-9]*.md"):
+        text, notes = page.read_text(encoding="utf-8"), page.parent / "notes" / page.name
+        assert len(text.split()) <= 350, f"{page.name}: put what was tried into decisions/notes/"
+        assert not notes.exists() or f"](notes/{page.name})" in text
 
 
 def test_pages_fetch_nothing_from_elsewhere():

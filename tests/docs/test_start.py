@@ -10,7 +10,7 @@ from .blocks import COMMANDS, DOCS, PROGRAMS, SHOWN, adsh, blocks_of, run
 
 def test_the_commands_of_the_start_page_work_one_after_the_other(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    blocks = blocks_of(DOCS / "start.md")
+    blocks = blocks_of(DOCS / "tutorial/start.md")
     assert len([block for block in blocks if block.reason]) == 2  # the install, and the service
     for block in blocks:
         if block.reason is None and block.language not in SHOWN:

@@ -28,7 +28,7 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
 BITS = 12
-DOCS = Path(__file__).parents[2] / "docs" / "export.md"
+DOCS = Path(__file__).parents[2] / "docs/howto/export.md"
 
 
 @pytest.fixture(scope="module")

@@ -118,11 +118,11 @@ def test_classes_are_merged_renamed_and_removed(model, four, data):
     merged = {bytes(code) for code in model.database_codes_[:120]}
     assert {bytes(code) for code in model.code_for([7])} <= merged
     queries, truth = clouds(6, 20, seed=9)
-    asked = np.isin(truth, (0, 1, 3))
+    chosen = np.isin(truth, (0, 1, 3))
     now = np.repeat([7, 8], [120, 60])
-    wanted = np.where(truth[asked] == 3, 8, 7)
+    expected = np.where(truth[chosen] == 3, 8, 7)
     assert metrics.mean_average_precision(
-        model.encode(queries[asked]), model.database_codes_, wanted, now, bits=BITS
+        model.encode(queries[chosen]), model.database_codes_, expected, now, bits=BITS
     ) > 0.9  # fmt: skip
 
 

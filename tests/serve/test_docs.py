@@ -1,4 +1,4 @@
-"""Every recipe of docs/serve.md, run against the real server."""
+"""Every recipe of docs/howto/serve.md, run against the real server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-PAGE = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/howto/serve.md").read_text(encoding="utf-8")
 RECIPES = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 

@@ -77,6 +77,18 @@ def test_where_there_is_no_terminal_plain_lines_come_at_intervals():
     assert rarely.getvalue() == ""
 
 
+def test_the_time_left_counts_from_the_first_call_not_from_what_came_before(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("adsh.utils.progress.time.monotonic", lambda: now[0])
+    stream = io.StringIO()
+    line = ProgressLine("indexing", every=0.0, stream=stream)
+    now[0] = 300.0  # of training
+    line(512, 2048)
+    now[0] = 310.0
+    line(1024, 2048)
+    assert stream.getvalue().splitlines() == ["adsh: indexing 512/2,048", "adsh: indexing 1,024/2,048  0:20 left"]
+
+
 @pytest.mark.parametrize("choice", ["auto", False])
 def test_nothing_is_shown_where_there_is_no_terminal_or_it_is_off(choice):
     stream = Terminal() if choice is False else io.StringIO()

@@ -65,6 +65,6 @@ def command(
             "look at": result.page,
             "the model": result.model,
             "next": f"adsh info {result.model}",
-            "": "adsh train photos/    (your own images: see docs/start.md)",
+            "": "adsh train photos/    (your own images: see docs/tutorial/start.md)",
         }
     )

@@ -39,7 +39,7 @@ def command(
             "input": f"{exported['input']['name']} {_shape(exported['input'])}",
             "outputs": outputs,
             "checked": f"outputs differ from the model's by at most {exported['largest_difference']:.1e}; equal codes",
-            "use": f'adsh.encoders.onnx.OnnxEncoder("{out}") in Python, or any ONNX runtime: see docs/export.md',
+            "use": f'adsh.encoders.onnx.OnnxEncoder("{out}") in Python, or any ONNX runtime: see docs/howto/export.md',
         }
     )
 

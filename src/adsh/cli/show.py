@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..utils.printable import printable
+from ..utils.words import count
 
 _LISTED = 20  # items named one by one
 
@@ -45,8 +46,9 @@ def describe_reading(read: Mapping[str, Any]) -> str:
     """Return what the reading of images found, on one line."""
     bad, removed = len(read["unreadable"]), len(read["duplicates_removed"])
     parts = [f"{read['items']:,}", *[f"{bad:,} of them cannot be read and are left out"] * bool(bad)]
-    parts += [f"{removed:,} copies of queries are left out"] * bool(removed)
-    parts += [f"{read['duplicates']:,} duplicates in the database"] * bool(read["duplicates"])
+    copies = "copy of a query is" if removed == 1 else "copies of queries are"
+    parts += [f"{removed:,} {copies} left out"] * bool(removed)
+    parts += [f"{count(read['duplicates'], 'duplicate')} in the database"] * bool(read["duplicates"])
     return f"{', '.join(parts)}; {read['kept']}"
 
 

@@ -163,7 +163,7 @@ def command(
     _d learn from the full database. Baselines without a network take --options, and none of the network's flags.
 
     With --processes, or under torchrun for several hosts, the codes are those of one process up to rounding, and with
-    --deterministic-shards bit for bit: see docs/scale.md.
+    --deterministic-shards bit for bit: see docs/howto/scale.md.
     """
     flags = dict(locals())  # every parameter by name
     from ..runs.pipeline import IndexingInterrupted, train_and_index
@@ -259,7 +259,7 @@ def _describe(artifacts: TrainingArtifacts, *, details: bool) -> dict[str, str]:
     if evaluation is not None:
         lines |= _accuracy(evaluation) if details else {}
         if ahead := baselines_ahead(evaluation):
-            lines["ahead"] = "; ".join(ahead)
+            lines["ahead"] = f"by MAP, {'; '.join(ahead)}"
         lines["report"] = str(artifacts.report)
     if ingested is not None:
         count = ingested.added + ingested.replaced + ingested.skipped

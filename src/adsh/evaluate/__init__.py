@@ -1,4 +1,4 @@
-"""How good a ranking by Hamming distance is: metrics, a model's evaluation in two columns, and its report. No torch."""
+"""How good a ranking by Hamming distance is: metrics, a model's evaluation in three columns, its report. No torch."""
 
 from . import metrics
 from .baselines import Baseline, evaluate_baselines

@@ -40,9 +40,9 @@ def worst_confusions(evaluation: Evaluation) -> str:
 
 
 def examples(evaluation: Evaluation) -> list[str]:
-    """Return what some queries found, a line each: their label, and the labels of their nearest items."""
+    """Return what some queries found, a line each: their label, and the labels of their nearest items; none twice."""
     cases = next((cases for cases in evaluation.cases.values() if cases), [])
-    return [_example(case) for case in cases[:_LISTED]]
+    return list(dict.fromkeys(map(_example, cases)))[:_LISTED]
 
 
 def _example(case: Case) -> str:

@@ -40,8 +40,8 @@ def page(
     """
     one = len(evaluations) == 1
     body = [
-        f'<p class="soft">{_subtitle(evaluations)}</p>',
         _lead(evaluations[0]) if one else "",
+        f'<p class="soft">{_subtitle(evaluations)}</p>',
         _cards(evaluations[0]) if one else "",
         _cases("What some queries found", evaluations, first=True) if one else "",
         comparison_section(evaluations),

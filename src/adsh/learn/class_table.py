@@ -140,7 +140,7 @@ class ClassTable:
         rng = np.random.default_rng(self._seed)
         count = self.rows.count if self.several_labels else np.ones(self.bits, dtype=np.int64)
         if self._known is not None:
-            votes = self._votes_beside(self._known, scores, count, rng)
+            votes = self._votes_next_to(self._known, scores, count, rng)
         elif scores is None:
             votes = random_votes(self._separated(weights, rng), rng)
         elif self.several_labels:
@@ -168,7 +168,7 @@ class ClassTable:
         tried = [learned_votes(start, scores, goal, self._seed, known) for start in starts]
         return min(tried, key=lambda found: found[1])[0]
 
-    def _votes_beside(self, known: Votes, scores: Tensor | None, count: Indices, rng: np.random.Generator) -> Votes:
+    def _votes_next_to(self, known: Votes, scores: Tensor | None, count: Indices, rng: np.random.Generator) -> Votes:
         """Return votes of which the known ones keep their signs.
 
         Args:

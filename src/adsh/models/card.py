@@ -21,7 +21,7 @@ def model_card(config: dict[str, Any]) -> str:
     method = config.get("method", "adsh")
     title = "ADSH" if method == "adsh" else method + "_d" * bool(params.get("whole"))
     learned_by = "Asymmetric Deep Supervised Hashing (Jiang and Li)" if method == "adsh" else f"the method {title}"
-    as_learned = "as learned" if method == "adsh" else "by the network, or as docs/methods.md says"
+    as_learned = "as learned" if method == "adsh" else "by the network, or as docs/reference/methods.md says"
     kept = f"{config['kept']:,}, beside the model, for updates" if config.get("kept") else "none"
     gamma = f", gamma {recipe['gamma']:g}" if method == "adsh" else ""
     return f"""# {title}, {params["bits"]} bits

@@ -110,8 +110,8 @@ def herd(features: NDArray[np.float32], keep: int) -> Indices:
     chosen = np.empty(keep, dtype=np.int64)
     squares = (unit**2).sum(axis=1)
     for k in range(keep):
-        wanted = (k + 1) * mean - total  # what the next one should be, to keep the mean
-        chosen[k] = np.argmin(np.where(left, squares - 2 * unit @ wanted, np.inf))
+        expected = (k + 1) * mean - total  # what the next one should be, to keep the mean
+        chosen[k] = np.argmin(np.where(left, squares - 2 * unit @ expected, np.inf))
         left[chosen[k]] = False
         total += unit[chosen[k]]
     return chosen

@@ -249,8 +249,8 @@ def _frozen_features(
     if new is not None:
         new = as_items(features_once(network, new, model.device_, path=path))
     if old is not None and not old.are_features:
-        beside = None if path is None else path.with_name(f"{path.stem}.old{path.suffix}")
-        features = features_once(network, old.items, model.device_, path=beside)
+        sidecar = None if path is None else path.with_name(f"{path.stem}.old{path.suffix}")
+        features = features_once(network, old.items, model.device_, path=sidecar)
         old = OldItems(as_items(features), old.positions, True)
     return new, old
 

@@ -78,7 +78,7 @@ def _nothing(nearest: int | None) -> str:
 
 def _figure(image: str | None, key: str, label: str) -> str:
     image_tag = f'<img src="{image}" alt="{escape(key)}">' if image else '<div class="none">no image</div>'
-    return f'{image_tag}<b class="label">{escape(label)}</b><span class="key">{escape(key)}</span>'
+    return f'{image_tag}<b class="label">{escape(label)}</b><span class="key"><bdi>{escape(key)}</bdi></span>'
 
 
 def _collection(index: str) -> str:

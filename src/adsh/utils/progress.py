@@ -41,7 +41,8 @@ class ProgressLine:
     ) -> None:
         self._label, self._every, self._shown, self._stream = label, every, shown, stream
         self._bar: Any = None
-        self._started = self._written = time.monotonic()
+        self._written = time.monotonic()
+        self._started: float | None = None  # until the first call: other work may come before it
         self._resumed = 0
 
     def restart(self, done: int = 0) -> None:
@@ -58,6 +59,9 @@ class ProgressLine:
         """
         if not self._shown:
             return
+        if self._started is None:
+            self.restart(done)
+        assert self._started is not None
         if self._bar is None and is_terminal(self._stream):
             self._open(total)
         if self._bar is not None:

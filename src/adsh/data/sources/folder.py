@@ -49,6 +49,13 @@ def open_folder(root: Path, name: str | None = None, without: Collection[str] = 
     if layout.note:
         published = "; --protocol published takes those of the test part as queries" * (test_from is not None)
         warnings.warn(f"{root}: {layout.note}{published}", AdshWarning, stacklevel=2)
+    if layout.inside:
+        warnings.warn(
+            f"{root}: folders inside the classes are not told apart: {layout.inside}; for classes by these, give a "
+            "list of paths and labels",
+            AdshWarning,
+            stacklevel=2,
+        )
     classes = sorted({name for name in of_keys if name is not None})
     if not classes:
         return ImageFiles(root, keys, None, name=name)

@@ -30,6 +30,7 @@ class Layout:
     classes: list[str | None]  # None for an image outside the classes' folders
     parts: list[str | None] = field(default_factory=list)  # TRAIN, TEST, … of each image, where the folder has parts
     note: str = ""  # what was found, where the sub-folders are not the classes
+    inside: str = ""  # which folders inside the classes are not told apart, where these hold nothing but folders
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,12 @@ def find_layout(keys: Sequence[str]) -> Layout:
         classes = [_class_in_part(one, parts) for one in below]
         named = ", ".join("/".join((*above, name)) for name in sorted(parts))
         note = f"{named} are taken for the parts of one data set, and the folders in them for the classes"
-        return Layout(classes, [parts[one[0]].kind if one else None for one in below], f"{note}: {_some(classes)}")
+        kinds = [parts[one[0]].kind if one else None for one in below]
+        depths = [(parts[one[0]].depth or 0) + 2 if one else 0 for one in below]
+        return Layout(classes, kinds, f"{note}: {_some(classes)}", _folders_inside(classes, below, depths))
     classes = [one[0] if one else None for one in below]
     note = f"the folders in {'/'.join(above)} are taken for the classes: {_some(classes)}" if above else ""
-    return Layout(classes, note=note)
+    return Layout(classes, note=note, inside=_folders_inside(classes, below, [1] * len(below)))
 
 
 def _above_classes(folders: Sequence[Folders]) -> Folders:
@@ -92,6 +95,23 @@ def _find_parts(folders: Sequence[Folders]) -> dict[str, _Part]:
 def _class_in_part(folders: Folders, parts: dict[str, _Part]) -> str | None:
     depth = parts[folders[0]].depth if folders else None
     return folders[depth + 1] if depth is not None and len(folders) > depth + 1 else None
+
+
+def _folders_inside(classes: Sequence[str | None], folders: Sequence[Folders], depths: Sequence[int]) -> str:
+    """Return some folders inside the classes that hold folders alone, at least two, as classes of their own would be.
+
+    Args:
+        classes: of each image.
+        folders: of each image, from the root down.
+        depths: of each image, how many folders its class takes of these.
+    """
+    inside: dict[str, set[str]] = {}
+    for name, one, depth in zip(classes, folders, depths, strict=True):
+        if name is not None:
+            inside.setdefault(name, set()).add(one[depth] if len(one) > depth else "")
+    return _some(
+        [f"{name}/{one}" for name, found in inside.items() if len(found) > 1 and "" not in found for one in found]
+    )
 
 
 def _some(classes: Sequence[str | None]) -> str:

@@ -10,7 +10,7 @@ export const labelField = (names) => LABELS.find((name) => names.includes(name))
 
 export const keyLink = (key) => `#key=${encodeURIComponent(key)}`;
 
-/** How near a result is, in words; docs/serve.md says what they mean. */
+/** How near a result is, in words; docs/howto/serve.md says what they mean. */
 export function closeness(distance, bits) {
   const word = [[16, "very close"], [8, "close"], [4, "less close"]].find(([part]) => distance <= bits / part);
   return word?.[1] ?? "far";
@@ -88,7 +88,7 @@ export function card(match, images, queryBits, { enlarge, seen, choose }) {
         distanceOf(match, queryBits?.length),
       ),
       bits,
-      el("span", { class: "key", title: match.key }, match.key),
+      el("span", { class: "key", title: match.key }, el("bdi", {}, match.key)),
       facts && el("span", { class: "facts", title: facts }, facts),
       el("span", { class: "away" }, "Search from this."),
     ),
