@@ -73,7 +73,8 @@ def command(
     were kept with the model.
     """
     from ..runs.follow_index import follow_run
-    from ..runs.update import UpdateSettings, finish, update_run
+    from ..runs.update import finish, update_run
+    from ..runs.update_settings import UpdateSettings
     from ..runs.use_corrections import with_corrections
 
     settings = UpdateSettings.of(

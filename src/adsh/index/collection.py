@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..errors import InputError
 from ..models.fingerprint import ModelId, identify
 from .filters import Filter
 from .header import HEADER, Header
 from .matches import Item, Metadata
-from .validation import check_keys, check_number
+from .validation import Batch, check_keys, check_number, metadata_texts
 
 FOLLOWED = "followed"  # the note with the model whose database an index holds, where `model` is a newer one
 _PAGE = 100
@@ -158,11 +160,12 @@ class Collection(ABC):
         stored = self._fact(f"note:{name}")
         return None if stored is None else stored.decode()
 
-    @abstractmethod
     def _accept(self, model: ModelId) -> Header:
         """Store the header with this model, in one transaction with checking it, and return it."""
+        header = self._stored_header().advanced_to(model, len(self), self.location)
+        self._set_fact(HEADER, header.to_json())
+        return header
 
-    @abstractmethod
     def _outdated(self, generation: int, after: str, count: int) -> list[str]:
         """Return keys of items by networks before this generation.
 
@@ -171,22 +174,50 @@ class Collection(ABC):
             after: only keys behind this one.
             count: how many at most.
         """
+        return []  # where no marks are kept
 
-    @abstractmethod
     def _networks(self, keys: list[bytes]) -> dict[str, int]:
         """Return the generation of the model for those of these items whose codes a network computed."""
+        return {}  # where no marks are kept
 
-    @abstractmethod
     def _page(self, cursor: str, count: int, where: Filter | None) -> Page:
         """Return some items behind a cursor, "" for the first."""
+        start, found = int(cursor) if cursor.isdecimal() else 0, list[Item]()
+        for number, item in enumerate(self.items()):
+            if number >= start and (where is None or where.holds(item.metadata or {})):
+                if len(found) == count:
+                    return Page(found, str(number))
+                found.append(item)
+        return Page(found, None)
 
-    @abstractmethod
     def _matching_keys(self, where: Filter) -> list[str]:
         """Return the keys of all items that meet a filter."""
+        return [item.key for item in self.items() if where.holds(item.metadata or {})]
 
-    @abstractmethod
     def _change(self, keys: list[bytes], change: Change) -> int:
         """Change items in one transaction, where the store has any, and return how many were changed."""
+        items = [item for item in self.get([key.decode() for key in keys]) if item is not None]
+        changes = changed_items(items, change)
+        if not changes:
+            return 0
+        names = [items[number].key for number, _ in changes]
+        codes = np.stack([np.frombuffer(one.code or items[number].code, np.uint8) for number, one in changes])
+        found = self.networks(names)
+        texts = metadata_texts([one.metadata for _, one in changes], len(changes))
+        self._add(Batch([name.encode() for name in names], codes, texts, new_marks(changes, found)), None)
+        return len(changes)
+
+    @abstractmethod
+    def get(self, keys: Sequence[str]) -> list[Item | None]:
+        """Return the stored items of these keys; None for a key that does not exist."""
+
+    @abstractmethod
+    def items(self) -> Iterator[Item]:
+        """Yield every item's key, code and metadata, in the order of insertion."""
+
+    @abstractmethod
+    def _add(self, batch: Batch, vectors: Any) -> int:
+        """Store at least one item, and return how many keys are new; `vectors` is not None if there are any."""
 
     @abstractmethod
     def _remove(self, keys: list[bytes]) -> int:

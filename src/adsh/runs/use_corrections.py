@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..index.corrections import Corrections
 from ..index.locate import open_existing
 from .database import RunItems
-from .update import UpdateSettings
+from .update_settings import UpdateSettings
 
 
 def with_corrections(settings: UpdateSettings, folder: Path, index: str | None) -> tuple[UpdateSettings, int]:
