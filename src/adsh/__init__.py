@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import MissingExtraError
 from .utils import moved
 
 __version__ = "0.1.0"
@@ -63,6 +62,8 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as problem:
         if problem.name != "torch":
             raise
+        from .errors import MissingExtraError
+
         raise MissingExtraError(f"adsh.{name} needs torch: pip install 'adsh[train]'") from None
     value = home if name == _HOMES[name] else getattr(home, name)
     globals()[name] = value

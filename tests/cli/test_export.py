@@ -25,7 +25,7 @@ def test_export_writes_a_folder_and_says_how_to_use_it(adsh, refused, trained):
     assert "inputs float32 (n, 8)" in done.out
     assert "outputs float32 (n, 8), codes uint8 (n, 1), features float32 (n, 8)" in done.out
     assert "outputs differ from the model's by at most" in done.out
-    assert sorted(path.name for path in Path("m-onnx").iterdir()) == ["export.json", "model.onnx"]
+    assert sorted(path.name for path in Path("m-onnx").iterdir()) == ["export.json", "familiarity.npz", "model.onnx"]
     summary = adsh("export", trained, "--out", "other", "--format", "onnx", "--json").json
     written = json.loads(Path("other/export.json").read_text())
     assert summary["fingerprint"] == written["fingerprint"]

@@ -70,7 +70,7 @@ def test_a_finished_one_is_left_alone_and_an_unfinished_one_starts_anew(adsh, re
         (("--method", "dsh", "--gamma", 1), "dsh has no --gamma"),
         (("--method", "itq", "--options", "rounds"), "give NAME=VALUE"),
         (("--method", "itq", "--options", "anchors=3"), "method 'itq' has no such option"),
-        (("--method", "itq", "--bits", 500), "bits=500, but items have 192 features"),
+        (("--method", "itq", "--bits", 500), "bits=500, but items have 192 feature(s)"),
         (("--method", "sdh", "--options", "anchors=5000"), "anchors=5000, but there are 1617 training items"),
         (("--options", "rounds=3"), "--options go with --method"),
     ],

@@ -64,7 +64,9 @@ def test_an_export_alone_says_what_it_is_and_how_good(export_folder, exported, a
     assert (model["network"], model["bits"], model["points"]) == ("tiny", 24, 36)
     assert (evaluation["bits"], evaluation["queries"], evaluation["database"]) == (24, 36, 36)
     assert 0 < evaluation["columns"]["learned"]["map_expected"] <= 1
-    assert sorted(path.name for path in export_folder.iterdir()) == ["export.json", "model.onnx", "report.json"]
+    assert sorted(path.name for path in export_folder.iterdir()) == [
+        "export.json", "familiarity.npz", "model.onnx", "report.json",
+    ]  # fmt: skip
     (kept,) = json.loads((export_folder / "report.json").read_text())["evaluations"]
     assert (kept["cases"], kept["history"]) == ({}, [])
     for name in ("export.json", "report.json"):

@@ -144,7 +144,10 @@ def test_a_stranger_never_takes_over(served, connection, artifacts):
         folder, "train", artifacts.photos, "--bits", 24, "--network", "tiny", "--size", 32, "--outer", 1, "--seed", 5,
         "--out", "other", "--no-report", "--no-index",
     )  # fmt: skip
-    for name in ("model.safetensors", "replay.safetensors", "config.json", "codes.safetensors", "row_numbers.npy"):
+    for name in (
+        *("model.safetensors", "replay.safetensors", "familiarity.safetensors"),
+        *("config.json", "codes.safetensors", "row_numbers.npy"),
+    ):
         shutil.copyfile(folder / "other" / name, folder / "m" / name)
     status, answer = post(connection, "/v1/reload", b"")
     assert status == 422

@@ -35,7 +35,7 @@ def command(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Tune the learning rate and gamma on validation items, by Optuna.
+    """Tune the learning rate and gamma on validation items.
 
     Validation items are a tenth of the database; the queries that a model is evaluated on are not looked at. The same
     command goes on with a study that was stopped. OUT/best.toml has the values: adsh train --config OUT/best.toml.

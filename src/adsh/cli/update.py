@@ -49,7 +49,9 @@ def command(
     prefix: Annotated[str, typer.Option(help="What the keys of new items start with.")] = "",
     root: Root = None,
     labels: Labels = None,
-    out: Annotated[Path | None, typer.Option(help="A folder for the updated run.  [default: in place]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="A folder for the updated run.  [default: in place]")
+    ] = None,
     outer: Annotated[int | None, typer.Option(help="Outer iterations.  [default: half of those of training]")] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of the update.  [default: the model's]")] = None,
     device: Device = None,
